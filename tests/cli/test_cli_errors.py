@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 
 import numpy as np
 import pytest
@@ -134,6 +135,22 @@ def test_an_unknown_file_extension_is_a_usage_error(princomp, tmp_path):
     done = princomp("fit", "t.ods")
     assert (done.code, done.out) == (2, "")
     assert "Known endings are .csv" in done.err
+
+
+@pytest.mark.parametrize(
+    ("flag", "typed", "quoted"),
+    [
+        ("--exclude", "size, cm", "'\"size, cm\"'"),
+        ("--columns", "a,size,cm,b", "'a,\"size, cm\",b'"),
+    ],
+)
+def test_a_name_with_a_comma_needs_quotes(princomp, tmp_path, flag, typed, quoted):
+    write_csv(tmp_path / "t.csv", '"size, cm",a,b', "1,2,4", "2,1,5", "3,5,1", "4,4,3")
+    done = princomp("plan", "t.csv", "--no-id", flag, typed)
+    assert (done.code, done.out) == (65, "")
+    hint = f"Hint: Put names that contain a comma in double quotes: {flag} {quoted}.\n"
+    assert done.err.endswith(hint)
+    assert princomp("plan", "t.csv", "--no-id", flag, *shlex.split(quoted)).code == 0
 
 
 DATA_ERRORS = {

@@ -265,6 +265,7 @@ def test_an_output_that_is_an_input_is_kept_without_force(princomp, parts, tmp_p
         done = princomp("merge", *parts, "-m", output)
         assert (done.code, done.out) == (73, "")
         assert output in done.err
+        assert "or replace this model by the merged one (--force)" in done.err
     assert {name: (tmp_path / name).read_bytes() for name in files_in(tmp_path)} == before
 
 

@@ -110,9 +110,28 @@ def test_a_full_device_is_reported(big):
     args = ("transform", big / "m.pca", big / "x.npy")
     with open("/dev/full", "w") as full, spawn(*args, stdout=full) as process:
         err = process.stderr.read()
-    assert process.returncode in (73, 74)
+    assert process.returncode == 74
     assert "No space left on device" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["transform m.pca x.npy", "show m.pca", "bootstrap m.pca x.npy -n 5", "plan x.npy"],
+)
+def test_results_that_only_standard_output_gets_are_not_lost_silently(tmp_path, arguments):
+    X = np.random.default_rng(0).standard_normal((9, 3))
+    np.save(tmp_path / "x.npy", X)
+    princomp.PCA().fit(X).save(tmp_path / "m.pca")
+    for flags in ("", " --json"):
+        done = _run_in_shell(f"princomp {arguments}{flags} >&-", tmp_path)
+        assert (done.returncode, done.stderr.count("\n")) == (74, 2)
+        assert "princomp: standard output is closed, so the results would be lost\n" in done.stderr
+        done = _run_in_shell(f"princomp {arguments}{flags} >/dev/full", tmp_path)
+        assert (done.returncode, done.stderr.splitlines()[-2]) == (
+            74,
+            "princomp: standard output could not be written: No space left on device",
+        )
 
 
 @pytest.mark.parametrize("flags", [(), ("--json",)])

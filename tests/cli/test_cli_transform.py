@@ -292,3 +292,22 @@ def test_a_model_without_names_notes_which_columns_are_left_out(princomp, tmp_pa
     done = princomp("transform", "m.pca", "t.csv")
     assert done.code == 0
     assert "note: left out 1 text column: kind" in done.err
+
+
+def test_a_note_says_that_named_columns_are_taken_in_their_order(princomp, tmp_path):
+    X = np.array([[1.0, 2.0], [3.0, 5.0], [4.0, 1.0]])
+    np.save(tmp_path / "x.npy", X)
+    assert princomp("fit", "x.npy", "-m", "m.pca").code == 0
+    rows = ["2,1", "5,3", "1,4"]
+    write_csv(tmp_path / "turned.csv", "b,a", *rows)
+    for args in (("transform", "m.pca", "turned.csv"), ("show", "m.pca", "--verify", "turned.csv")):
+        done = princomp(*args)
+        assert done.code == 0
+        assert done.err.count("note: ") == 1
+        assert "note: turned.csv names its columns, but the model was fitted without" in done.err
+        assert "taken in their order: b, a" in done.err
+        assert "in their order: b, a" in princomp(*args, "--json").document["notes"][0]
+    # The first line holds numbers, so the columns have no names.
+    write_csv(tmp_path / "bare.csv", *rows)
+    for name in ("x.npy", "bare.csv"):
+        assert "names its columns" not in princomp("transform", "m.pca", name).err

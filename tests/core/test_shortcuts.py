@@ -12,7 +12,7 @@ from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
 from helpers import EPS
-from princomp import PCA, Moments
+from princomp import PCA, Moments, read_table
 from princomp.errors import ColumnError, DataError, NotFiniteError, NotNumericError
 from princomp.io.readers.frames import from_frame
 from princomp.solvers import dense
@@ -224,6 +224,21 @@ def test_columns_are_compared_by_name(frame):
     with pytest.warns(UserWarning, match="without feature names"):
         PCA(2).fit(frame.to_numpy()).transform(frame)
     assert not hasattr(PCA(2).fit(frame.set_axis([0, 1, 2], axis=1)), "feature_names_in_")
+
+
+def test_names_of_files_and_batches_are_compared_with_those_of_the_fit(frame, tmp_path):
+    model = PCA(2).fit(frame.to_numpy())
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, index=False)
+    for named in (path, read_table(path), lambda: iter([frame]), iter([frame])):
+        with pytest.warns(UserWarning, match="X has feature names, but PCA was fitted without"):
+            model.transform(named)
+    # These have no names; warnings are errors.
+    np.save(tmp_path / "t.npy", frame.to_numpy())
+    frame.to_csv(path, index=False, header=False)
+    bare = read_table(path, header=False)
+    for unnamed in (tmp_path / "t.npy", bare, lambda: iter([frame.to_numpy()])):
+        model.transform(unnamed)
 
 
 def test_a_refit_discards_earlier_column_names(frame):

@@ -20,7 +20,14 @@ from princomp.cli.options import (
     fit_options,
     table_output_options,
 )
-from princomp.cli.output import echo, print_document, print_notes, progress_bar
+from princomp.cli.output import (
+    echo,
+    print_document,
+    print_notes,
+    progress_bar,
+    require_stdout,
+    writing_to_stdout,
+)
 from princomp.cli.results import check_outputs
 from princomp.errors import ParameterError
 
@@ -79,6 +86,8 @@ def bootstrap(
     interval, standard error.
     """
     file = None if str(output) == "-" else output
+    if file is None or as_json:
+        require_stdout()
     if file is not None:
         _check_extension(file)
         check_outputs([file], files, force=force)
@@ -117,7 +126,8 @@ def _write_columns(output: Path | None, columns: dict[str, NDArray[Any]], force:
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     lines = itertools.chain([list(columns)], rows)
     if output is None:
-        sys.stdout.buffer.write(io.csv_lines(lines, ","))
+        with writing_to_stdout():
+            sys.stdout.buffer.write(io.csv_lines(lines, ","))
         return
     kind = output.suffix.lower()
     with io.atomic_write(output, force=force) as file:

@@ -27,13 +27,23 @@ from princomp.cli.demo import demo
 from princomp.cli.fitting import choose, fit, plan, resume
 from princomp.cli.hints import as_flags
 from princomp.cli.models import inverse, merge, rotate, show, transform
-from princomp.cli.output import discard, echo, encodes_all, print_json, print_notes
+from princomp.cli.output import (
+    ClosedStream,
+    StdoutError,
+    discard,
+    echo,
+    encodes_all,
+    print_json,
+    print_notes,
+    writing_to_stdout,
+)
 from princomp.cli.plotting import plot
 from princomp.cli.reporting import report
 
 # The first of these classes that an error is an instance of decides.
 _EXIT_CODES: dict[type[BaseException], int] = {
     click.UsageError: 2,
+    StdoutError: 74,
     errors.ParameterError: 2,
     errors.DataError: 65,
     errors.NotAvailableError: 65,
@@ -90,8 +100,10 @@ def run(arguments: list[str] | None = None) -> int:
         with warnings.catch_warnings():
             # The file and line of the library's code mean nothing to users of commands.
             warnings.showwarning = lambda message, *_: print_notes([message])
+            # A note of ``open_for_model`` says it, and names the file.
+            warnings.filterwarnings("ignore", "X has feature names, but")
             cli.main(args=typed, prog_name="princomp", standalone_mode=False, obj=executed)
-        with errors.writing_to_stream():
+        with writing_to_stdout():
             sys.stdout.flush()
         return 0
     except click.exceptions.Exit as stop:
@@ -116,14 +128,9 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _replace_closed_streams() -> None:
-    """Discard output to stdout or stderr that the caller closed (``>&-``).
-
-    This also occupies the file descriptor. Otherwise the first output file would get it, and
-    everything that libraries print.
-    """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+            setattr(sys, name, ClosedStream())
 
 
 def _exit_on_signal(number: int, _: object) -> NoReturn:

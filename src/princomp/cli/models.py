@@ -36,6 +36,7 @@ from princomp.cli.output import (
     print_notes,
     print_result,
     print_summary,
+    require_stdout,
 )
 from princomp.cli.results import Table, check_outputs, write_rows, write_scores, write_tables
 
@@ -57,6 +58,7 @@ def show(model: Path, rows: str | None, as_json: bool, **_: Any) -> None:
     """Show the variances, plan and certificate of MODEL."""
     from princomp.rules import name_of
 
+    require_stdout()
     notes = [] if rows else notes_on_read_options("--verify")
     pca: Any = estimators.load_model(model)
     fitted: Any = core.fitted_model(pca)
@@ -111,7 +113,9 @@ def _load_mergeable(path: Path) -> Any:
 @click.option(
     "-m", "--model", "output", type=OUTPUT_PATH, required=True, help="Model file to write."
 )
-@click.option("--force", is_flag=True, help="Replace an existing output.")
+@click.option(
+    "--force", is_flag=True, help="Replace an existing output, which may be one of MODELs."
+)
 def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool) -> None:
     """Merge MODELs into one model of all their rows.
 
@@ -130,7 +134,8 @@ def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool) ->
             )
         seen[file] = path
     # With --force, the result may replace one of the models.
-    check_outputs([output], () if force else models, force=force)
+    hint = "give the output another name, or replace this model by the merged one (--force)"
+    check_outputs([output], () if force else models, force=force, hint=hint)
     merged = _load_mergeable(models[0])
     for path in models[1:]:
         other = _load_mergeable(path)

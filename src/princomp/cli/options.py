@@ -259,7 +259,9 @@ def _scale_option(more_ways: str = "", *more_choices: str) -> Option:
 
 
 _column_options = (
-    names_option("--columns", "Use only these columns."),
+    names_option(
+        "--columns", "Use only these columns; put a name with a comma in it in double quotes."
+    ),
     names_option("--exclude", "Leave these columns out."),
     name_option("--id", "id_column", text="Column with the names of the rows."),
     choice_option(

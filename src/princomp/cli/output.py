@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shlex
@@ -15,7 +16,14 @@ import click
 
 from princomp import __version__, core, reports
 from princomp.cli.hints import as_flags
-from princomp.errors import DataError, InUseError, counted, printable, writing_to_stream
+from princomp.errors import (
+    DataError,
+    InUseError,
+    OutputError,
+    counted,
+    printable,
+    writing_to_stream,
+)
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -28,10 +36,56 @@ if TYPE_CHECKING:
 _VERSION = 1
 
 
+class StdoutError(OutputError):
+    """Standard output is closed or could not be written."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            f"standard output {problem}",
+            place={"file": "standard output"},
+            hint="send it to a file on a disk with free space (> FILE), or to /dev/null if you do "
+            "not need it",
+        )
+
+
+class ClosedStream(io.TextIOWrapper):
+    """Takes the place of a stream that the caller closed (``>&-``), and discards its text.
+
+    This also occupies the file descriptor. Otherwise the first output file would get it, and
+    everything that libraries print.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(open(os.devnull, "wb"), encoding="utf-8")  # noqa: SIM115
+
+
+def require_stdout() -> None:
+    """Raise an error if stdout is closed. Results that are written nowhere else would be lost."""
+    if isinstance(sys.stdout, ClosedStream):
+        raise StdoutError("is closed, so the results would be lost")
+
+
+@contextmanager
+def writing_to_stdout() -> Iterator[None]:
+    """Raise StdoutError if stdout cannot be written, but BrokenPipeError if its reader is gone."""
+    try:
+        with writing_to_stream():
+            yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise stdout_failure(error) from error
+
+
+def stdout_failure(error: OSError) -> StdoutError:
+    """The error for a write to stdout that failed."""
+    return StdoutError(f"could not be written: {error.strerror or error}")
+
+
 def echo(text: object = "", *, err: bool = False) -> None:
     """Print text on stdout or stderr, with control characters as escapes."""
     try:
-        with writing_to_stream():
+        with writing_to_stream() if err else writing_to_stdout():
             click.echo(printable(str(text)), err=err)  # noqa: TID251 - the one place
     except OSError:
         if not err:
@@ -57,6 +111,7 @@ def encodes_all(stream: object) -> bool:
 
 def print_json(contents: dict[str, Any], **settings: Any) -> None:
     """Print one JSON document on stdout; ``settings`` are those of ``json.dumps``."""
+    require_stdout()
     if "notes" in contents:
         contents = {**contents, "notes": [as_flags(str(note)) for note in contents["notes"]]}
     # An escape that the stream writes, such as \xe9, would not be JSON.
@@ -91,6 +146,8 @@ def print_result(
     if as_json:
         print_document(command, **contents)
         return
+    if not contents.get("files"):
+        require_stdout()
     print_notes(contents["notes"])
     if text is not None:
         echo(text)
@@ -167,7 +224,8 @@ def _print_variances(names: list[str], table: FloatArray, k: int, resolution: fl
         rounding = " (below resolution)" if value <= resolution else ""
         remark = rounding if i < k else " (left out)"
         grid.add_row(names[i] + remark, f"{value:.7g}", f"{rate:.2%}", f"{accumulated:.2%}")
-    Console(highlight=False, width=None if sys.stdout.isatty() else 100).print(grid)
+    with writing_to_stdout():
+        Console(highlight=False, width=None if sys.stdout.isatty() else 100).print(grid)
     if shown < len(names):
         echo(f"… {counted(len(names) - shown, 'more variance')}")
 

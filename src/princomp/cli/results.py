@@ -9,8 +9,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from princomp import core, estimators, io, reports
-from princomp.cli.output import print_document, print_result, progress_bar
-from princomp.errors import OutputExistsError
+from princomp.cli.output import (
+    print_document,
+    print_result,
+    progress_bar,
+    require_stdout,
+    stdout_failure,
+)
+from princomp.errors import OutputError, OutputExistsError
 
 # Names of the columns, numbers, ids of the rows if any, and the name of the column of ids.
 Table: TypeAlias = tuple[list[str], Any, Any, str | None]
@@ -26,8 +32,18 @@ def output_stem(files: Sequence[str]) -> str:
     return Path(name).name.partition(".")[0].strip("-_ ") or "table"
 
 
-def check_outputs(outputs: Iterable[Path], inputs: Iterable[str | Path], *, force: bool) -> None:
-    """Refuse outputs that are an input (even with --force) or cannot be written, before work."""
+def check_outputs(
+    outputs: Iterable[Path],
+    inputs: Iterable[str | Path],
+    *,
+    force: bool,
+    hint: str = "give the output another name",
+) -> None:
+    """Refuse outputs that are an input (even with --force) or cannot be written, before work.
+
+    ``merge --force`` may replace its inputs, so it gives none here. ``hint`` says what to do about
+    an output that is an input.
+    """
     outputs = [Path(os.path.expanduser(output)) for output in outputs]
     input_paths = [
         io.split_inside(path)[0]
@@ -42,7 +58,7 @@ def check_outputs(outputs: Iterable[Path], inputs: Iterable[str | Path], *, forc
             raise OutputExistsError(
                 f"{output} is an input of this run and would be lost",
                 place={"file": str(output)},
-                hint="give the output another name",
+                hint=hint,
             )
     io.check_writable(outputs, force=force)
 
@@ -145,6 +161,8 @@ def write_rows(
     import numpy as np
 
     output, as_json = options["output"], options["as_json"]
+    if output is None or as_json:
+        require_stdout()
     contents: dict[str, Any] = {"columns": columns, "notes": notes}
     if as_json and output is None:
         blocks = list(_blocks(source, compute))
@@ -157,7 +175,12 @@ def write_rows(
         print_document(command, rows=len(data), **contents, data=rows.tolist(), ids=ids)
         return
     target, numbered = sys.stdout.buffer if output is None else output, command == "transform"
-    n = _write_blocks(target, source, compute, columns, options["force"], numbered=numbered)
+    try:
+        n = _write_blocks(target, source, compute, columns, options["force"], numbered=numbered)
+    except OutputError as error:
+        if output is None and isinstance(error.__cause__, OSError):
+            raise stdout_failure(error.__cause__) from error
+        raise
     contents["files"] = {"data": output}
     print_result(command, as_json, list_files=False, rows=n, **contents)
 

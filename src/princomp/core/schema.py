@@ -137,6 +137,7 @@ class TableSchema:
                     "The feature names are not those of the fit", distributed.columns
                 )
             rows = distributed, distributed.columns, None
+            self._warn_if_by_position(rows[1])
         elif type(X) is not list and is_frame(X := as_frame(X)):
             X = self._checked_frame(X)
             # Columns without names are used in their order.
@@ -146,6 +147,7 @@ class TableSchema:
             by_name = is_file(X) or callable(X) or isinstance(X, Iterator)
             known = list(map(str, self.names)) if by_name and self.names is not None else None
             rows = rows_of(X, columns=known)
+            self._warn_if_by_position(rows[1])
         self.check_width(rows[0].shape[1])
         if rows[1] is None and self.names is not None:
             self._warn("X does not have valid feature names", "with")
@@ -194,6 +196,11 @@ class TableSchema:
         message = f"the columns of the two fits differ: {'; '.join(what) or 'their order'}"
         raise ColumnError(message, place=place, hint=hint)
 
+    def ignores_names(self, columns: Names) -> bool:
+        """Whether a table's columns have names but are taken by position: the fit had no names."""
+        # Columns of a text file without a header are called x0, x1, …
+        return columns is not None and self.names is None and columns != self.text_names()
+
     def text_names(self) -> tuple[str, ...]:
         """Names of the columns; x0, x1, … if they have none."""
         if self.names is None:
@@ -224,6 +231,10 @@ class TableSchema:
         elif labels is not None and self.names is not None and labels != tuple(self.names):
             raise self._other_columns(_mismatch(self.names, labels), given)
         self.check_width(len(given))
+
+    def _warn_if_by_position(self, columns: Names) -> None:
+        if self.ignores_names(columns):
+            self._warn("X has feature names", "without")
 
     def _warn(self, what: str, how: str) -> None:
         warn(f"{what}, but {self.owner} was fitted {how} feature names")
