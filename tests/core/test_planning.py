@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn import decomposition
 
 from engines import on_partitions
 from princomp import PCA, plan
@@ -232,6 +233,12 @@ def test_a_route_of_a_newer_version_has_no_known_cost():
 
 def test_a_plan_has_the_defaults_of_a_fit():
     assert PCAParameters()._asdict() == PCA().get_params()
+    assert Request.of(PCAParameters()) == Request()
+
+
+def test_the_defaults_are_those_of_scikit_learn():
+    theirs, ours = decomposition.PCA().get_params(), PCA().get_params()
+    assert {name: ours[name] for name in theirs} == theirs
 
 
 @pytest.mark.parametrize(

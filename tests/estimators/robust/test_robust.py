@@ -273,6 +273,8 @@ def test_invalid_rows_are_refused(rng):
     with pytest.raises(NotFiniteError):
         model.fit(holed)
     assert model.components_ is before
+    with pytest.raises(NotFiniteError, match=r"row 3, column 1"):
+        model.transform(holed)
     with pytest.raises(ShapeError, match="2 components"):
         model.inverse_transform(np.ones((2, 3)))
 
