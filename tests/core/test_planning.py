@@ -129,6 +129,13 @@ def test_the_passes_of_a_fit_are_those_of_its_certificate(rng, solver, n_compone
     assert model.certificate_.bytes_read == model.plan_.passes * X.nbytes
 
 
+@pytest.mark.parametrize("shape", [(20, 5), (5, 20)])
+def test_one_pass_shows_that_equal_rows_have_no_variance(shape):
+    X = np.ones(shape)
+    found = PCA(2, svd_solver="lanczos").fit(X).certificate_
+    assert (found.passes, found.bytes_read) == (1, X.nbytes)
+
+
 def test_a_fit_of_a_matrix_reads_no_rows():
     found = PCA.from_covariance(np.diag([3.0, 1.0])).certificate_
     assert (found.passes, found.bytes_read) == (0, 0)
