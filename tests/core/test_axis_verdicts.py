@@ -38,6 +38,7 @@ def test_each_kind_of_verdict(rng):
     alone = verdicts_of(PCA.from_covariance(np.diag([3.0, 1.0]), n_components=1))
     assert alone[0].kind == "untested"
     assert np.isnan(alone[0].angle)
+    assert "not known" in alone[0].reason
 
 
 def test_bootstrap_angles_take_precedence(arrests):

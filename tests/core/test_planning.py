@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn import decomposition
 
 from engines import on_partitions
 from princomp import PCA, plan
@@ -76,6 +77,12 @@ def test_the_route_follows_from_the_shape(n, p, n_components, stored, summary, s
     assert choice.reason
 
 
+def test_a_square_table_is_read_in_one_pass():
+    """It need not be held in memory: its scatter is as large as its rows."""
+    choice = select_route(Problem(500, 500, 3, in_memory=False))
+    assert (choice.summary, choice.solver) == ("moments", "eigh")
+
+
 @pytest.mark.parametrize("in_memory", [True, False])
 @pytest.mark.parametrize("stored", [None, 10**5])
 @pytest.mark.parametrize("n_components", [None, 3, 500, 0.9, "mle", "kaiser"])
@@ -122,6 +129,18 @@ def test_the_passes_of_a_fit_are_those_of_its_certificate(rng, solver, n_compone
     assert model.certificate_.bytes_read == model.plan_.passes * X.nbytes
 
 
+@pytest.mark.parametrize("shape", [(20, 5), (5, 20)])
+def test_one_pass_shows_that_equal_rows_have_no_variance(shape):
+    X = np.ones(shape)
+    found = PCA(2, svd_solver="lanczos").fit(X).certificate_
+    assert (found.passes, found.bytes_read) == (1, X.nbytes)
+
+
+def test_a_fit_of_a_matrix_reads_no_rows():
+    found = PCA.from_covariance(np.diag([3.0, 1.0])).certificate_
+    assert (found.passes, found.bytes_read) == (0, 0)
+
+
 def test_the_bytes_of_sparse_rows_are_those_of_their_three_arrays(rng):
     X = sp.random_array((60, 8), density=0.2, rng=rng, format="csr")
     model = PCA(2, svd_solver="lanczos").fit(X)
@@ -145,6 +164,7 @@ def test_a_fallback_adds_its_reason(rng):
     ("parameters", "k", "stands"),
     [
         ({"svd_solver": "arpack"}, None, False),
+        ({"n_components": 2, "svd_solver": "krylov"}, None, False),
         ({"svd_solver": "row_gram"}, 2, False),
         ({"svd_solver": "row_gram"}, None, True),
         ({"n_components": 4, "svd_solver": "krylov"}, None, True),
@@ -182,6 +202,7 @@ def test_any_plan_converts_to_json():
         planned = Plan.of(problem, select_route(problem), ("because ‖x‖ > 0",))
         document = json.loads(planned.to_json())
         assert document == planned.to_dict()
+        assert "because ‖x‖ > 0" in planned.to_json()  # people read it, too
         assert document["reasons"][-1] == "because ‖x‖ > 0"
         # The passes of an iterative solver are not known in advance.
         assert (document["passes"] is None) == (planned.solver in ("lanczos", "randomized"))
@@ -219,6 +240,12 @@ def test_a_route_of_a_newer_version_has_no_known_cost():
 
 def test_a_plan_has_the_defaults_of_a_fit():
     assert PCAParameters()._asdict() == PCA().get_params()
+    assert Request.of(PCAParameters()) == Request()
+
+
+def test_the_defaults_are_those_of_scikit_learn():
+    theirs, ours = decomposition.PCA().get_params(), PCA().get_params()
+    assert {name: ours[name] for name in theirs} == theirs
 
 
 @pytest.mark.parametrize(
@@ -294,6 +321,14 @@ def test_planned_memory_is_enough_while_other_sums_wait_for_the_first(rng, monke
     finally:
         tracemalloc.stop()
     assert peak < planned
+
+
+def test_a_search_of_wide_sparse_rows_needs_little_room_per_column():
+    """Its vectors have one entry per row; only the axes have one per column."""
+    n, p, k = 5000, 10**6, 10
+    problem = Problem(n, p, k, stored=10**6)
+    assert select_route(problem).solver == "lanczos"
+    assert Plan.of(problem, select_route(problem)).memory < 10 * 8 * k * p
 
 
 def test_rows_are_read_whole_only_if_the_route_afterwards_fits():

@@ -216,6 +216,15 @@ def test_whitening_of_rows_without_full_rank_does_not_enlarge_noise(rng):
         np.testing.assert_allclose(model.inverse_transform(scores), X, rtol=1e-10)
 
 
+@pytest.mark.parametrize("size", [0.0, 1.0, 1e100])
+def test_whitened_scores_of_equal_rows_are_zero(size):
+    """Their variances are as small as their resolution: both are zero."""
+    X = np.full((6, 3), size)
+    model = PCA(whiten=True).fit(X)
+    assert (model.transform(X) == 0).all()
+    assert (model.inverse_transform(model.transform(X)) == X).all()
+
+
 def test_rows_with_missing_values_are_dropped_and_stay_aligned(table):
     holes = table.copy()
     holes[[3, 50, 199], [0, 4, 2]] = np.nan

@@ -132,6 +132,13 @@ def test_the_identity_has_equal_variances(solver):
     assert (PCA.from_covariance(np.eye(6)).explained_variance_ == 1).all()
 
 
+def test_equal_variances_that_are_both_left_out_are_not_reported():
+    found = PCA.from_covariance(np.diag([9.0, 4, 1, 1]), n_components=2).certificate_
+    assert found.inseparable == []
+    found = PCA.from_covariance(np.diag([9.0, 4, 4, 1]), n_components=2).certificate_
+    assert found.inseparable == [(1, 2)]
+
+
 @pytest.mark.parametrize("solver", EXACT)
 @pytest.mark.parametrize(
     ("m", "dtype"), [(m, np.float32) for m in (0, 1, 10, 1e3, 1e5)] + [(1e15, np.float64)]

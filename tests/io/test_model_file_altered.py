@@ -123,7 +123,10 @@ ARRAYS_OF_ONE_SUMMARY = {
     "sums of another shape": ("columns", _array("column_scatter", lambda a: a[0])),
     "no factor": ("triangle", _without("factor")),
     "a factor of no dimension": ("triangle", _array("factor", lambda a: a[0, 0])),
-    "a factor that is too tall": ("triangle", _array("factor", lambda a: a.repeat(3, axis=0))),
+    "a factor of 2p + 1 rows": (
+        "triangle",
+        _array("factor", lambda a: np.vstack([a, a, a[:1]])),
+    ),
 }
 
 

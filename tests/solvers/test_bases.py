@@ -7,7 +7,12 @@ import pytest
 
 from helpers import EPS, orthonormal
 from princomp.solvers import bases
-from princomp.solvers.bases import inverse_and_growth, project_out, qr_of_rows
+from princomp.solvers.bases import (
+    inverse_and_growth,
+    orthonormal as orthonormal_rows,
+    project_out,
+    qr_of_rows,
+)
 
 
 @pytest.mark.parametrize("condition", [1, 1e3, 1e5, 1e9, 1e14, np.inf])
@@ -28,6 +33,15 @@ def test_dependent_vectors_become_orthonormal(condition, rng):
     )
     if condition < 1e9:
         np.testing.assert_allclose((vectors @ basis.T) @ basis, vectors, atol=30 * EPS)
+
+
+@pytest.mark.parametrize("shape", [(4, 50), (4, 5000)])
+def test_vectors_are_kept_unless_they_may_be_overwritten(shape, rng):
+    vectors = rng.standard_normal(shape)
+    before = vectors.copy()
+    orthonormal_rows(vectors)
+    qr_of_rows(vectors)
+    assert (vectors == before).all()
 
 
 def test_vectors_of_any_size_become_orthonormal(rng):

@@ -12,14 +12,14 @@ from helpers import EPS, EPS32, orthonormal, with_singular_values
 from princomp import PCA, Moments, Triangle
 from princomp.core.context import prepared
 from princomp.engines.device.tables import rows_of
-from princomp.solvers import dense, randomized, ritz, row_gram
+from princomp.solvers import dense, nystrom, randomized, ritz, row_gram
 from princomp.solvers.dense import solve_triangle
 from princomp.solvers.device import solve_on_device
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.row_search import search_rows
 from princomp.solvers.scatter_search import search_scatter
 from princomp.solvers.share_search import search_share
-from princomp.summaries import Columns
+from princomp.summaries import Columns, SketchOf
 from princomp.summaries.centred_rows import centre_rows
 from princomp.summaries.device_summaries import moments_on
 
@@ -68,6 +68,23 @@ def test_a_scaled_scatter_of_which_nothing_is_known_claims_nothing(rng):
     scaled = prepared(unknown, np.linspace(1, 2, 6), True)
     assert np.isinf(scaled.lost).all()
     assert solve_triangle(scaled).roundoff >= 1
+
+
+def test_a_scaled_scatter_includes_the_errors_of_its_divisors(rng):
+    """One divisor is inexact: the products with all other columns have its error."""
+    n, p, error = 40, 50, 1e-6
+    exact = Moments.of(rng.standard_normal((n, 1)) + 0.1 * rng.standard_normal((n, p)))
+    scatter, lost = exact.scatter.copy(), np.zeros(p)
+    lost[3] = error * scatter[3, 3]
+    scatter[3, 3] += lost[3]
+    inexact = replace(exact, scatter=scatter, lost=lost)
+    true, found = (
+        prepared(one, np.sqrt(one.column_scatter / (n - 1)), centred=True)
+        for one in (exact, inexact)
+    )
+    change = np.linalg.norm(found.scatter - true.scatter, 2)
+    assert change > 2 * error * (n - 1)  # more than the error of the column alone
+    assert change <= found.lost.sum() <= 8 * change
 
 
 def test_a_search_in_a_scatter_measures_its_error_by_the_first_variance(rng):
@@ -251,6 +268,20 @@ def test_variances_of_a_scaled_sketch_that_shows_few_columns_are_lower_bounds(se
     X[:, 4:] *= 2e-15
     found, full = (PCA(3, svd_solver=solver, scale="unit").fit(X) for solver in ("sketch", "full"))
     assert (found.explained_variance_ <= full.explained_variance_ * (1 + 1e-9)).all()
+
+
+def test_the_rounding_of_a_scaled_sketch_is_bounded_in_every_direction(rng):
+    """Also in that of the column with the largest divisor, whose own product shows it."""
+    p = 30
+    sketch = (
+        SketchOf(60).of(rng.standard_normal((40, p))).scaled(rng.permutation(2.0 ** -np.arange(p)))
+    )
+    half = 1e-12 * rng.standard_normal((p, p))
+    error = half + half.T
+    sketch = replace(sketch, product=error @ sketch.directions)
+    bounds = nystrom._rounding(sketch, sketch.divisor, 1.0, np.zeros((p, 1)), np.eye(p))
+    # Ten directions show a length within a factor of two.
+    assert (np.linalg.norm(error, axis=0) <= 2 * bounds).all()
 
 
 @pytest.mark.parametrize("seed", [66, 257, 124])

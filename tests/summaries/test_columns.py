@@ -65,8 +65,9 @@ def test_rows_that_mislead_the_guess_are_summed_again(dtype, rng):
     check(data)
 
 
-def test_huge_rows_of_hardly_any_weight_leave_no_trace(rng):
-    rows = rng.standard_normal((3000, 4)) * [4, 3, 2, 1] + 2
+@pytest.mark.parametrize("size", [1.0, 1e-6])
+def test_huge_rows_of_hardly_any_weight_leave_no_trace(size, rng):
+    rows = size * (rng.standard_normal((3000, 4)) * [4, 3, 2, 1] + 2)
     weights = np.where(np.arange(3000) < 2000, 1e-300, 1.0)
     rows[:2000] = 9.96921e36
     columns, expected = Columns.of(rows, weights), Columns.of(rows[2000:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from princomp.errors import NotFiniteError
 from princomp.summaries import Columns, Extremes, Moments, SketchOf, Triangle
 from princomp.summaries.device_products import WithExtremes, columns_on, images_on, sketch_on
 from princomp.summaries.device_summaries import moments_on, triangle_on
+from princomp.summaries.space import Space
 
 P = 5
 
@@ -63,6 +65,20 @@ def test_operations_are_those_of_the_host(on_device, on_host, rng):
     assert_alike(unpickled, expected)
     assert copy.copy(one) is one
     assert copy.deepcopy(one) is one
+
+
+def test_an_outer_product_needs_no_second_matrix():
+    p = 2000
+    space = Space(np, None, "host", np.asarray, block_size=2**16)
+    scatter, vector = np.zeros((p, p)), np.arange(1.0, p + 1)
+    tracemalloc.start()
+    try:
+        space.add_outer(scatter, 0.5, vector)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < scatter.nbytes / 4
+    np.testing.assert_array_equal(scatter, 0.5 * np.outer(vector, vector))
 
 
 def test_moments_merge_with_empty_and_other_summaries(rng):

@@ -9,7 +9,13 @@ from hypothesis import given, settings, strategies as st
 from helpers import orthonormal, with_singular_values
 from princomp import PCA
 from princomp.core.missing import fill_table, methods
-from princomp.core.missing.methods import fill_by_em, fill_by_nipals, fit_components, shrinkage
+from princomp.core.missing.methods import (
+    fill_by_em,
+    fill_by_nipals,
+    fit_components,
+    has_converged,
+    shrinkage,
+)
 from princomp.core.request import Request
 
 # Sums of n·p squares are off by some units of rounding of the whole.
@@ -187,6 +193,37 @@ def test_the_objective_of_an_exact_fit_is_not_negative(rng):
     assert 0.0 <= min(objectives) <= max(objectives) <= ROUNDING
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_objective_is_that_of_the_known_cells(weighted, rng, monkeypatch):
+    """Also before convergence, when the filled cells still have residuals."""
+    monkeypatch.setattr(methods, "MAX_ITERATIONS", 1)
+    X, missing = with_missing_cells(low_rank(rng), 0.2, rng)
+    weights = rng.random(len(X)) + 0.5 if weighted else None
+    table, _ = first_guess(X, missing, weights)
+    sizes = fit_by_svd(table, 2, weights)[1]
+    rows = len(X) if weights is None else weights.sum()
+    factors = shrinkage(sizes, sizes[2:].sum(), 2, rows, 8, centred=True)
+    residuals = np.where(missing, 0.0, table - fit_by_svd(table, 2, weights, factors)[0])
+    found = fill_by_em(table, missing, weights, 2, divisor_of=no_scaling, centred=True)
+    expected = (np.ones(len(X)) if weights is None else weights) @ (residuals**2).sum(axis=1)
+    assert found.objective == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(60, 8), (12, 30)])
+def test_filled_cells_have_the_unit_of_the_table(shape, rng):
+    X, missing = with_missing_cells(low_rank(rng, *shape, k=1), 0.2, rng)
+    table = fill_table(X, None, Request(1, fill="em"))[0]
+    small = fill_table(2.0**-20 * X, None, Request(1, fill="em"))[0]
+    np.testing.assert_allclose(2.0**20 * small[missing], table[missing], rtol=1e-12)
+
+
+def test_slow_changes_that_would_add_up_have_not_converged():
+    """At a rate of 0.9, nine times the last change is still to come."""
+    assert has_converged(0.1 * methods.TOLERANCE, methods.TOLERANCE / 9)
+    assert not has_converged(0.2 * methods.TOLERANCE, 2 * methods.TOLERANCE / 9)
+    assert not has_converged(0.1 * methods.TOLERANCE, 0.1 * methods.TOLERANCE)
+
+
 @pytest.mark.parametrize("shape", [(60, 8), (12, 30)])
 @pytest.mark.parametrize("method", ["em", "nipals"])
 def test_a_table_of_exact_rank_is_recovered(method, shape, rng):
@@ -261,6 +298,12 @@ def test_zero_components_fill_with_means(rng):
         table, _, _, _ = fill_table(X, None, Request(0, fill=method))
         np.testing.assert_allclose(table[missing], first_guess(X, missing)[0][missing], atol=1e-7)
         assert (fill_table(X, None, Request(0, center=False, fill=method))[0][missing] == 0).all()
+
+
+def test_a_table_that_needs_no_component_has_converged(rng):
+    X, _ = with_missing_cells(low_rank(rng), 0.2, rng)
+    filled = fill_table(X, None, Request(0, fill="nipals"))[2]
+    assert (filled.iterations, filled.converged, filled.change) == (0, True, 0.0)
 
 
 def test_missing_convergence_is_reported(rng, monkeypatch):

@@ -124,6 +124,16 @@ def test_a_row_without_any_cell_has_nan_scores(method, incomplete, table):
 
 
 @both_methods
+def test_rows_without_weight_are_not_counted_as_left_out(method, incomplete):
+    incomplete[[3, 8]] = np.nan
+    weights = np.ones(len(incomplete))
+    weights[8] = 0.0
+    model = PCA(2, missing=method).fit(incomplete, sample_weight=weights)
+    assert model.n_dropped_ == 1
+    assert "1 row without any cell takes no part" in str(model.plan_)
+
+
+@both_methods
 def test_filled_cells_are_reported_and_saved(method, incomplete, tmp_path):
     model = PCA(2, missing=method).fit(incomplete)
     filled = model.imputed_

@@ -155,6 +155,9 @@ def test_iterators_and_callables_are_transformed(table, streamed):
     tol = 4 * COLUMNS * EPS * np.abs(table).max()
     for given in (batches_of(table, 99), lambda: batches_of(table, 99)):
         np.testing.assert_allclose(model.transform(given), expected, rtol=0, atol=tol)
+    for rows in (20, 40, 60, 80):  # one chunk, two, and more
+        found = model.transform(batches_of(table[:rows], 20))
+        np.testing.assert_allclose(found, expected[:rows], rtol=0, atol=tol)
     again = PCA(2)
     found = again.fit_transform(lambda: batches_of(table, 99))
     np.testing.assert_allclose(found, expected, rtol=0, atol=tol)

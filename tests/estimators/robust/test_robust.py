@@ -319,9 +319,12 @@ def test_scores_beyond_float32_are_refused(rng):
     X = (3e38 * rng.choice([-1, 1], (20, 10))).astype(np.float32)
     X[0] = 3e38
     model = RobustPCA(2).fit(X)
-    with pytest.raises(NotFiniteError, match="overflow float32"):
+    with pytest.raises(NotFiniteError, match="overflow float32") as caught:
         model.transform(X)
-    assert np.isfinite(model.transform(X.astype(np.float64))).all()
+    scores = model.transform(X.astype(np.float64))
+    assert np.isfinite(scores).all()
+    too_large = (np.abs(scores) > np.finfo(np.float32).max).any(axis=1)
+    assert caught.value.place["row"] == too_large.argmax()
 
 
 def test_an_iterator_is_not_read_twice(rng):
