@@ -21,12 +21,15 @@ from princomp.io.readers.delimited_parse import Parser, Reader, are_integers
 from princomp.io.readers.delimited_text import Dialect, open_decompressed, pieces_of, refuse_damage
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import (
+    NUMBERS,
+    TRUE_FALSE,
     counting_notes,
     empty_rows_at_end,
     find_id_column,
     id_candidates,
     left_out_notes,
     refuse_totals,
+    true_false_notes,
 )
 from princomp.io.readers.number_text import NumberFormat, Unit, amount_of, cell_unit, column_unit
 from princomp.io.readers.reader_errors import reading
@@ -103,23 +106,20 @@ def infer_table(
     )
     if converted.ids is not None:
         converted.ids[converted.ids == ""] = None
+    columns = converted.columns or ()
     booleans = {field.name for field in table.schema if str(field.type) == "bool"}
+    with_cells = [name for name in columns if table.column(name).null_count < len(table)]
     # Count lines in the file, because keeping the text would hold it in memory.
     file = replace(dialect, text=None)
-    first, *others = converted.columns or ("",)
+    first, *others = columns or ("",)
     if selection.find_ids and not choice.requested and others and first == dialect.names[0]:
         notes += counting_notes(first, converted.data[:, 0])
-    converted.notes = (*notes, *converted.notes)
-    converted.units = {
-        name: str(units.get(name, ""))
-        for name in converted.columns or ()
-        if table.column(name).null_count < len(table)
-    }
+    converted.units = {name: str(units.get(name, "")) for name in with_cells}
+    converted.kinds = {name: TRUE_FALSE if name in booleans else NUMBERS for name in with_cells}
+    converted.notes = (*notes, *converted.notes, *true_false_notes(converted.kinds))
     converted.number_format = dialect.number_format
     converted.origin = replace(converted.origin, line_of=file.line_of)
-    parser = Parser(
-        file, converted.columns or (), choice.id_column, table.column_names, booleans, units
-    )
+    parser = Parser(file, columns, choice.id_column, table.column_names, booleans, units)
     return converted, parser
 
 

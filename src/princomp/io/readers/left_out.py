@@ -33,11 +33,13 @@ Series: TypeAlias = nw.Series[Any]
 CATEGORIES = (nw.Categorical, nw.Enum)
 # Types that never hold numbers, so that their cells need not be checked.
 NOT_NUMBERS = (nw.Date, nw.Datetime, nw.Duration, nw.Time, nw.List, nw.Array, nw.Struct, nw.Binary)
+# The words in ``Source.kinds``.
+NUMBERS, TRUE_FALSE = "numbers", "true/false"
 # Words for the types of columns; others are called text.
 _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((nw.Date, nw.Datetime), "date"),
     ((nw.Time, nw.Duration), "time"),
-    ((nw.Boolean,), "true/false"),
+    ((nw.Boolean,), TRUE_FALSE),
     ((nw.List, nw.Array), "list"),
     ((nw.Struct,), "record"),
     ((nw.Binary,), "binary"),
@@ -47,7 +49,7 @@ _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
 _SAMPLE_CELLS = 100
 # Words for classes of Python objects; other classes are called by their own name.
 _OBJECT_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
-    ((bool, np.bool_), "true/false"),
+    ((bool, np.bool_), TRUE_FALSE),
     ((str,), "text"),
     ((date,), "date"),
     ((time, timedelta), "time"),
@@ -86,6 +88,18 @@ class LeftOut(WarningNote):
     """A note on columns that were left out because they hold no numbers."""
 
     __slots__ = ()
+
+
+class TrueFalseNote(str):
+    """A note on columns of true and false that were named, by the user or by a model."""
+
+    __slots__ = ()
+
+
+def true_false_notes(kinds: Mapping[str, str]) -> tuple[TrueFalseNote, ...]:
+    """Note on the columns that hold true and false; ``kinds`` as in ``Source.kinds``."""
+    names = [repr(name) for name, kind in kinds.items() if kind == TRUE_FALSE]
+    return (TrueFalseNote(f"true and false of {listed(names)} count as 1 and 0"),) * bool(names)
 
 
 def warning_text(
