@@ -28,7 +28,7 @@ from princomp.io.readers.delimited_text import (
     offset_after_lines,
     pieces_of,
 )
-from princomp.io.readers.left_out import refuse_totals_at_end
+from princomp.io.readers.rows_at_end import refuse_totals_at_end
 from princomp.io.readers.source import Chunk, FileState, Source, file_state
 from princomp.linalg import default_threads, map_in_order
 
