@@ -43,6 +43,7 @@ _LEAVE_OUT = re.compile(r"\bleave the (?:constant )?columns? out\b", re.IGNORECA
 _PYTHON_ONLY = (
     "; scale can also be an array of divisors",
     " (and sample_weight)",
+    " of read_table",
     " (or model.rescaled('unit'))",
     ", and ids='column' takes the names of rows from a column",
     "; 0 fills cells with column means",  # -k 0 is refused

@@ -128,7 +128,7 @@ def test_a_process_that_ends_within_an_array_is_reported(tmp_path, monkeypatch):
     path.write_text("a,b\n1,2\n")
     facts = {"rows": 1, "p": 2, "columns": ["a", "b"], "id_column": None, "unused": []}
     facts |= {"stored": None, "nbytes": 8, "notes": [], "dtype": "<f8", "units": {}}
-    facts["number_format"] = [".", None, []]
+    facts |= {"number_format": [".", None, []], "kinds": {}}
     lines = json.dumps(facts) + "\n" + json.dumps({"rows": 1, "stored": None, "ids": None}) + "\n"
     script.write_text(f"#!{sys.executable}\nimport os\nos.write(1, {lines.encode() + b'1234'!r})\n")
     script.chmod(0o755)

@@ -6,7 +6,8 @@ batches, stdin, source_chain   iterators; standard input; several files as one t
 files                          wildcards, parts of files, formats by the ending of the name
 isolated                       untrusted files, read in a separate process
 table_input, read_options      rows, or one column, of any object a user passes; options for reading
-left_out                       columns without numbers, columns that name the rows, empty last rows
+left_out                       columns without numbers, columns that name the rows
+rows_at_end                    empty rows and totals at the end of a text
 delimited                      CSV and TSV files read whole; which columns hold numbers
 delimited_stream               CSV and TSV in chunks
 delimited_detect               how their text is written: separator, quotes, encoding

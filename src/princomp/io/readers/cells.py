@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from princomp.errors import NotNumericError
 from princomp.io.readers.columns import Origin
-from princomp.io.readers.number_text import PLAIN, plain_minus
+from princomp.io.readers.number_text import PLAIN, is_true_or_false, plain_minus
 
 TextPolicy = Literal["error", "leave out"]
 
@@ -184,7 +184,8 @@ def convert_text_column(
     # Cells that are not NaN: x is a number, or None for text.
     nonempty = [cell for cell, x in zip(cells, numbers_read, strict=True) if x == x]
     may_leave_out = text == "leave out" and not requested
-    if may_leave_out and nonempty and all(isinstance(cell, bool | np.bool_) for cell in nonempty):
+    truths = [i for i, cell in enumerate(cells) if isinstance(cell, bool | np.bool_)]
+    if may_leave_out and nonempty and len(truths) == len(nonempty):
         return None
     bad = [i for i, number in enumerate(numbers_read) if number is None]
     if bad:
@@ -192,6 +193,10 @@ def convert_text_column(
         if may_leave_out and not mostly_numbers:
             return None
         raise not_numeric_error(column, cells, bad, len(nonempty), text, origin)
+    if truths and len(truths) < len(nonempty):
+        problem = f"{cells[truths[0]]} is no number, as other cells of the column are"
+        hint = "Write the column in one way, or leave it out."
+        raise origin.cell_error(column, truths[0], problem, hint)
     long_index = first_long_integer(cells)
     if long_index is not None:
         raise long_integer_error(column, long_index, cells[long_index], origin)
@@ -215,6 +220,10 @@ def bad_cell_hint(column: str, value: object, *, typed: bool = False) -> str:
         return (
             "A value beyond a detection limit is not missing: write a number, such as half the "
             f"limit, or exclude {column!r}."
+        )
+    if is_true_or_false(word):
+        return (
+            f"Write the column in one way, as numbers or as true and false, or exclude {column!r}."
         )
     if typed:
         return f"Correct the cell, replace it by NaN if it is missing, or exclude {column!r}."

@@ -25,7 +25,14 @@ from princomp.io.readers.columnar import (
 )
 from princomp.io.readers.columns import Choice, Origin, Selection, listed
 from princomp.io.readers.frames import convert
-from princomp.io.readers.left_out import find_id_column, id_candidates, left_out_notes
+from princomp.io.readers.left_out import (
+    NUMBERS,
+    TRUE_FALSE,
+    find_id_column,
+    id_candidates,
+    left_out_notes,
+    true_false_notes,
+)
 from princomp.io.readers.number_text import PLAIN
 from princomp.io.readers.reader_errors import file_error, malformed, no_rows_error, reading
 from princomp.io.readers.source import (
@@ -178,10 +185,20 @@ class ColumnarSource(Source):
             hint = "Principal components need columns of numbers."
             raise file_error(ShapeError, self.file, problem, hint)
         found = {name: arrow_kind_name(self._kinds[name]) for name in without}
-        self.notes = (*self.notes, *left_out_notes(found))
+        self._set_kinds()
+        self.notes = (*self.notes, *left_out_notes(found), *true_false_notes(self.kinds))
         # Text columns that were not requested are kept only if empty, so they do not count.
         used = {kinds[name] for name in self.columns if requested or name not in unclear}
         self.dtype = np.dtype(np.float32 if used == {"float"} else np.float64)
+
+    def _set_kinds(self) -> None:
+        """Say which of the columns hold numbers, and which true and false, by their types."""
+        kinds = {name: str(plain_kind(self._kinds[name])) for name in self.columns or ()}
+        self.kinds = {
+            name: TRUE_FALSE if kind == "bool" else NUMBERS
+            for name, kind in kinds.items()
+            if kind != "null"
+        }
 
     def _without_numbers(self, names: list[str]) -> set[str]:
         """Columns among ``names`` that hold text; an error if they were requested."""
@@ -266,7 +283,10 @@ class ColumnarSource(Source):
             table = pa.table(columns, names)
         frame = nw.from_native(table, eager_only=True)
         converted = convert(frame, self._choice, "leave out", Origin(self.file))
-        converted.notes = (*self.notes, *converted.notes)
+        self.columns = converted.columns
+        self._set_kinds()
+        converted.kinds = self.kinds
+        converted.notes = (*self.notes, *converted.notes, *true_false_notes(self.kinds))
         return converted
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:

@@ -96,12 +96,15 @@ class Origin:
         Returns the label of row ``row``, if rows have labels.
     offset : int
         Number, in the file, of the row that is row 0 here: rows may be a part of a file.
+    left_out_below : int, optional
+        Number of rows left out below these; None if the last rows cannot be left out (skip_end).
     """
 
     file: str | None = None
     line_of: Callable[[int], int | None] | None = None
     label_of: Callable[[int], object] | None = None
     offset: int = 0
+    left_out_below: int | None = None
 
     def prefixed(self, text: str) -> str:
         """Prefix ``text`` with the file name."""

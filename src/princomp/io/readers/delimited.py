@@ -21,15 +21,17 @@ from princomp.io.readers.delimited_parse import Parser, Reader, are_integers
 from princomp.io.readers.delimited_text import Dialect, open_decompressed, pieces_of, refuse_damage
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import (
+    NUMBERS,
+    TRUE_FALSE,
     counting_notes,
-    empty_rows_at_end,
     find_id_column,
     id_candidates,
     left_out_notes,
-    refuse_totals,
+    true_false_notes,
 )
 from princomp.io.readers.number_text import NumberFormat, Unit, amount_of, cell_unit, column_unit
 from princomp.io.readers.reader_errors import reading
+from princomp.io.readers.rows_at_end import empty_rows_at_end, refuse_totals
 from princomp.io.readers.source import TableSource
 
 # At least one digit is not 0, because 0000 is the number zero.
@@ -103,23 +105,21 @@ def infer_table(
     )
     if converted.ids is not None:
         converted.ids[converted.ids == ""] = None
+    columns = converted.columns or ()
     booleans = {field.name for field in table.schema if str(field.type) == "bool"}
+    with_cells = [name for name in columns if table.column(name).null_count < len(table)]
     # Count lines in the file, because keeping the text would hold it in memory.
     file = replace(dialect, text=None)
-    first, *others = converted.columns or ("",)
+    first, *others = columns or ("",)
     if selection.find_ids and not choice.requested and others and first == dialect.names[0]:
         notes += counting_notes(first, converted.data[:, 0])
-    converted.notes = (*notes, *converted.notes)
-    converted.units = {
-        name: str(units.get(name, ""))
-        for name in converted.columns or ()
-        if table.column(name).null_count < len(table)
-    }
+    converted.units = {name: str(units.get(name, "")) for name in with_cells}
+    converted.kinds = {name: TRUE_FALSE if name in booleans else NUMBERS for name in with_cells}
+    converted.notes = (*notes, *converted.notes, *true_false_notes(converted.kinds))
     converted.number_format = dialect.number_format
-    converted.origin = replace(converted.origin, line_of=file.line_of)
-    parser = Parser(
-        file, converted.columns or (), choice.id_column, table.column_names, booleans, units
-    )
+    below = n_left_out if complete else None
+    converted.origin = replace(converted.origin, line_of=file.line_of, left_out_below=below)
+    parser = Parser(file, columns, choice.id_column, table.column_names, booleans, units)
     return converted, parser
 
 
@@ -134,8 +134,14 @@ def _checked_numbers(
     # If skip_end was given, a last row of sums is accepted, but not one with a word for totals.
     sums = dialect.skip_end is None
     if n_left_out is not None and dialect.skip_end != 0:
-        refuse_totals(table, dialect.origin, n_left_out, sums=sums)
-        _refuse_totals_in_unread(reader, table, n_left_out)
+        refuse_totals(
+            table,
+            dialect.origin,
+            n_left_out,
+            labels=_unread_labels(reader, table),
+            number_format=dialect.number_format,
+            sums=sums,
+        )
     table, units = _cast_columns(table, choice, dialect)
     if n_left_out is not None and sums:
         refuse_totals(table, dialect.origin, n_left_out)  # sums of numbers that were text
@@ -143,13 +149,12 @@ def _checked_numbers(
     return table, units
 
 
-def _refuse_totals_in_unread(reader: Reader, table: pa.Table, n_left_out: int) -> None:
-    """Refuse a word such as "total" in columns that were excluded or not requested."""
+def _unread_labels(reader: Reader, table: pa.Table) -> pa.Table | None:
+    """Columns that may name the rows and were excluded or not requested, as text, if any."""
     candidates = reader.dialect.label_candidates
     unread = [name for name in candidates if name not in table.column_names]
     rest = reader.read_as_text(unread) if unread else None
-    if rest is not None:
-        refuse_totals(rest.slice(0, len(table)), reader.dialect.origin, n_left_out, sums=False)
+    return None if rest is None else rest.slice(0, len(table))
 
 
 def _read_columns(reader: Reader, choice: Choice, candidates: list[str]) -> pa.Table:

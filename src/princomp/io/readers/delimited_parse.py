@@ -29,11 +29,10 @@ from princomp.io.readers.cells import (
 from princomp.io.readers.columns import Origin
 from princomp.io.readers.delimited_header import structure_error
 from princomp.io.readers.delimited_text import LONGEST_ROW, Dialect, Offset, Piece, count_lines
-from princomp.io.readers.number_text import Unit
+from princomp.io.readers.number_text import FALSE_WORDS, TRUE_WORDS, Unit, is_true_or_false
 from princomp.io.readers.source import copy_columns
 from princomp.linalg import empty
 
-_BOOLEANS = frozenset({"true", "false", "1", "0"})
 # A row, and all of the header, must fit into a block; very wide tables need larger ones. For these
 # words in an error of pyarrow, blocks grow up to so many bytes. pyarrow has one message for a long
 # header and for a file without rows.
@@ -129,6 +128,9 @@ class Reader:
                 include_columns=list(names),
                 column_types=types,
                 null_values=sorted(self.dialect.number_format.missing),
+                # Without 1 and 0, which pyarrow takes for true and false if others are in a column.
+                true_values=TRUE_WORDS,
+                false_values=FALSE_WORDS,
                 decimal_point=self.dialect.number_format.decimal,
             ),
         }
@@ -253,7 +255,7 @@ class Parser:
             for i, (cell, value) in enumerate(
                 zip(column.to_pylist(), values.to_pylist(), strict=True)
             ):
-                is_valid = cell.strip().lower() in _BOOLEANS if is_boolean else not is_text(value)
+                is_valid = is_true_or_false(cell) if is_boolean else not is_text(value)
                 if is_valid or value is None:
                     continue
                 shown = repr(cell) if len(repr(cell)) <= 60 else f"{cell!r:.57}…'"

@@ -28,7 +28,7 @@ from princomp.io.readers.delimited_text import (
     offset_after_lines,
     pieces_of,
 )
-from princomp.io.readers.left_out import refuse_totals_at_end
+from princomp.io.readers.rows_at_end import refuse_totals_at_end
 from princomp.io.readers.source import Chunk, FileState, Source, file_state
 from princomp.linalg import default_threads, map_in_order
 
@@ -101,7 +101,7 @@ class DelimitedSource(Source):
         table, self._parser = infer_table(replace(dialect, text=head), selection, complete=complete)
         layout, n = self._parser.dialect, table.data.shape[0]
         super().__init__(**{**table.properties(), "rows": None, "nbytes": None})
-        self.repeatable, self.units = not once, table.units
+        self.repeatable, self.units, self.kinds = not once, table.units, table.kinds
         self.number_format = dialect.number_format
         if not complete and dialect.skip_end is None:
             checked = not once and refuse_totals_at_end(dialect, len(layout.names))

@@ -26,7 +26,7 @@ import scipy.sparse as sp
 
 from princomp import errors
 from princomp.io.readers.columns import Selection
-from princomp.io.readers.left_out import LeftOut, WarningNote
+from princomp.io.readers.left_out import LeftOut, TrueFalseNote, WarningNote
 from princomp.io.readers.number_text import NumberFormat
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.reader_errors import file_error, malformed, reading
@@ -35,7 +35,9 @@ from princomp.io.readers.source import Chunk, FileState, Source
 # Limits of the process: bytes of memory, bytes per line, seconds per message or array.
 _MEMORY_LIMIT, _MAX_LINE, _TIMEOUT = 4 * 2**30, 2**28, 60.0
 _HINT = "The file may be malicious or damaged. If you trust it, read it without untrusted=True."
-_NOTE_TYPES: dict[str, type[str]] = {"LeftOut": LeftOut, "WarningNote": WarningNote}
+_NOTE_TYPES: dict[str, type[str]] = {
+    kind.__name__: kind for kind in (LeftOut, TrueFalseNote, WarningNote)
+}
 _HEADER_FIELDS = ("rows", "p", "columns", "id_column", "unused", "stored", "nbytes")
 
 
@@ -75,7 +77,7 @@ class IsolatedSource(Source):
             notes = tuple(_NOTE_TYPES.get(kind, str)(text) for text, kind in header["notes"])
             dtype = np.dtype({"<f4": np.float32, "<f8": np.float64}[header["dtype"]])
             super().__init__(dtype=dtype, file=str(name), notes=notes, **properties)
-            self.units = dict(header["units"])
+            self.units, self.kinds = dict(header["units"]), dict(header["kinds"])
             decimal, thousands, na = header["number_format"]
             thousands = None if thousands is None else str(thousands)
             self.number_format = NumberFormat(str(decimal), thousands, tuple(map(str, na)))
@@ -247,7 +249,7 @@ def _header(source: Source) -> dict[str, Any]:
     dtype = source.dtype.newbyteorder("<").str
     number_format = list(asdict(source.number_format).values())
     found = {"dtype": dtype, "notes": notes, "number_format": number_format}
-    return {**fields, **found, "units": dict(source.units)}
+    return {**fields, **found, "units": dict(source.units), "kinds": dict(source.kinds)}
 
 
 def _parts(chunk: Chunk) -> tuple[dict[str, Any], *tuple[Any, ...]]:

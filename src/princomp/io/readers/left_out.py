@@ -1,7 +1,6 @@
-"""What is left out of the numbers of a table, and the notes on it.
+"""Columns that are left out of the numbers of a table, and the notes on them.
 
-These are columns that hold no numbers, columns that name or number the rows, and empty rows at the
-end. A last row of totals is refused.
+These are columns that hold no numbers, and columns that name or number the rows.
 """
 
 from __future__ import annotations
@@ -11,33 +10,30 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, time, timedelta
-from io import SEEK_END, BytesIO
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.errors import MalformedFileError
-from princomp.io.readers.columns import Choice, Origin, Selection, listed
+from princomp.io.readers.columns import Choice, Selection, listed
 from princomp.io.readers.number_text import NumberFormat, cell_unit
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from princomp.io.readers.delimited_text import Dialect
 
 Series: TypeAlias = nw.Series[Any]
 
 CATEGORIES = (nw.Categorical, nw.Enum)
 # Types that never hold numbers, so that their cells need not be checked.
 NOT_NUMBERS = (nw.Date, nw.Datetime, nw.Duration, nw.Time, nw.List, nw.Array, nw.Struct, nw.Binary)
+# The words in ``Source.kinds``.
+NUMBERS, TRUE_FALSE = "numbers", "true/false"
 # Words for the types of columns; others are called text.
 _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((nw.Date, nw.Datetime), "date"),
     ((nw.Time, nw.Duration), "time"),
-    ((nw.Boolean,), "true/false"),
+    ((nw.Boolean,), TRUE_FALSE),
     ((nw.List, nw.Array), "list"),
     ((nw.Struct,), "record"),
     ((nw.Binary,), "binary"),
@@ -47,7 +43,7 @@ _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
 _SAMPLE_CELLS = 100
 # Words for classes of Python objects; other classes are called by their own name.
 _OBJECT_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
-    ((bool, np.bool_), "true/false"),
+    ((bool, np.bool_), TRUE_FALSE),
     ((str,), "text"),
     ((date,), "date"),
     ((time, timedelta), "time"),
@@ -58,17 +54,10 @@ _OBJECT_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
 
 # Usual names of a first column of row labels; an unnamed first column gets the name "row".
 _INDEX_NAMES = frozenset({"row", "unnamed: 0", "index", "id", "rownames", "row_names"})
-_TOTALS = re.compile(
-    r"(?i)(grand |sub)?(totals?|sums?|summe|gesamt(summe|ergebnis)?|insgesamt|somme|suma|totale|"
-    r"total g[eé]n[eé]ral|totale complessivo|mean|average|mittelwert|durchschnitt|moyenne|"
-    r"promedio|median)\W*"
-)
 # Such as 2024-01-31, 31.1.2024 12:00 and 1/31/24.
 _DATE = re.compile(r"\s*\d{1,4}([-/.])\d{1,2}\1\d{1,4}(\D|$)")
-# Bytes at the end of a large file that are searched for its last row.
-_TAIL = 2**16
 # Fewest rows for detection: in fewer rows, cells such as 1 and 2 may mean anything.
-_MIN_ROWS = 3
+MIN_ROWS = 3
 # Fewest rows for a first column that counts up from a number other than 0 and 1.
 _MIN_COUNTED_ROWS = 5
 
@@ -86,6 +75,18 @@ class LeftOut(WarningNote):
     """A note on columns that were left out because they hold no numbers."""
 
     __slots__ = ()
+
+
+class TrueFalseNote(str):
+    """A note on columns of true and false that were named, by the user or by a model."""
+
+    __slots__ = ()
+
+
+def true_false_notes(kinds: Mapping[str, str]) -> tuple[TrueFalseNote, ...]:
+    """Note on the columns that hold true and false; ``kinds`` as in ``Source.kinds``."""
+    names = [repr(name) for name, kind in kinds.items() if kind == TRUE_FALSE]
+    return (TrueFalseNote(f"true and false of {listed(names)} count as 1 and 0"),) * bool(names)
 
 
 def warning_text(
@@ -131,7 +132,7 @@ def kind_name(dtype: Any) -> str:
 
 def are_row_numbers(cells: Sequence[Any] | NDArray[Any]) -> bool:
     """Whether cells are 0, 1, …, n − 1 or 1, 2, …, n."""
-    if len(cells) < _MIN_ROWS or str(cells[0]).strip() not in ("0", "1", "0.0", "1.0"):
+    if len(cells) < MIN_ROWS or str(cells[0]).strip() not in ("0", "1", "0.0", "1.0"):
         return False
     return _go_up_by_one(cells)
 
@@ -286,109 +287,9 @@ def _has_fractions(cells: Sequence[str | None], number_format: NumberFormat) -> 
 def _is_unique_text(table: pa.Table, name: str, number_format: NumberFormat) -> bool:
     column = table.column(name)
     head = column[:100].to_pylist()
-    if len(column) < _MIN_ROWS or not all(cell and number_format.is_text(cell) for cell in head):
+    if len(column) < MIN_ROWS or not all(cell and number_format.is_text(cell) for cell in head):
         return False
     if 2 * sum(cell_unit(cell) is not None for cell in head) > len(head):
         return False  # cells such as "12 kg" and "1,5" are meant as numbers
     cells = column.to_pylist()
     return len(set(cells)) == len(cells) and not any(cell is None or cell == "" for cell in cells)
-
-
-# ---- rows at the end -----------------------------------------------------------------
-
-
-def empty_rows_at_end(table: pa.Table) -> int:
-    """Number of empty rows at the end; the first row is never one of them."""
-    empty = 0
-    while empty < len(table) - 1 and _is_empty(_row(table, len(table) - 1 - empty)):
-        empty += 1
-    return empty
-
-
-def refuse_totals(table: pa.Table, origin: Origin, n_left_out: int, *, sums: bool = True) -> None:
-    """Refuse a last row with totals, which has a word such as "total", or sums of columns.
-
-    ``n_left_out`` is the number of rows left out after it; ``sums`` says whether a row of sums
-    without such a word is refused.
-
-    Raises
-    ------
-    MalformedFileError
-    """
-    if len(table) > _MIN_ROWS:
-        last = len(table) - 1
-        words = takewhile(bool, (_word_for_totals(_row(table, i)) for i in range(last, 0, -1)))
-        found = list(words)
-        if found or (sums and _last_row_is_sums(table)):
-            place = origin.place_of(last)
-            what = f"{place.description}, the last one,"
-            count = n_left_out + max(1, len(found))
-            raise _totals_error(what, found, count, origin, **place.as_dict())
-
-
-def refuse_totals_at_end(dialect: Dialect, width: int) -> bool:
-    """Refuse a word such as "total" in the last row of a large file.
-
-    Returns
-    -------
-    bool
-        Whether the last row could be read.
-
-    Raises
-    ------
-    MalformedFileError
-    """
-    if dialect.compression is not None or dialect.encoding.startswith(("utf-16", "utf-32")):
-        return False
-    with dialect.reading(), dialect.path.open("rb") as file:
-        file.seek(max(0, file.seek(0, SEEK_END) - _TAIL))
-        lines = file.read().partition(b"\n")[2]  # without the first line, which is incomplete
-        text = replace(dialect, skip=0).cleaned(BytesIO(lines)).read()
-        records = [record for _, _, record in replace(dialect, text=text).records()]
-    empty = sum(1 for _ in takewhile(_is_empty, reversed(records)))
-    rest = records[: len(records) - empty]
-    if not rest or len(rest[-1]) != width:
-        return False
-    found = list(takewhile(bool, map(_word_for_totals, reversed(rest))))
-    if found:
-        raise _totals_error("the last row", found, empty + len(found), dialect.origin)
-    return True
-
-
-def _word_for_totals(row: Sequence[Any]) -> str | None:
-    words = (cell.strip() for cell in row if isinstance(cell, str))
-    return next(filter(_TOTALS.fullmatch, words), None)
-
-
-def _totals_error(
-    what: str, words: Sequence[str | None], count: int, origin: Origin, **place: object
-) -> MalformedFileError:
-    problem = f"{what} looks like totals" + (f" ({words[0]!r})" if words else "")
-    out, them = ("it out", "it") if count == 1 else (f"out the last {count} rows", "them")
-    hint = f"skip_end={count} leaves {out}, skip_end=0 reads {them} as data."
-    return origin.error(MalformedFileError, problem, hint, **place)
-
-
-def _row(table: pa.Table, i: int) -> list[Any]:
-    return [column[i].as_py() for column in table.columns]
-
-
-def _is_empty(row: Sequence[Any]) -> bool:
-    return all(cell is None or (isinstance(cell, str) and not cell.strip()) for cell in row)
-
-
-def _last_row_is_sums(table: pa.Table) -> bool:
-    """Whether the last row holds the column sums, in at least two columns and all that it fills."""
-    count = 0
-    for column in table.columns:
-        if str(column.type) != "double":
-            continue
-        values = column.to_numpy()
-        above, last = values[:-1][np.isfinite(values[:-1])], values[-1]
-        if not len(above) or np.isnan(last) or not above.any():
-            continue
-        with np.errstate(over="ignore", invalid="ignore"):
-            if not abs(above.sum() - last) <= 1e-9 * np.abs(above).sum():
-                return False
-        count += 1
-    return count > 1

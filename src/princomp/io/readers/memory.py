@@ -200,7 +200,10 @@ def not_finite_error(
     missing = int(np.isnan(values).sum())
     infinite = int(bad.sum()) - missing
     where, place = _describe_cell((origin or Origin()).place_of(row), columns, column)
-    if hint in (FILL_HINT, DROP_HINT) and missing and not sparse:  # only a fit can do without them
+    if not infinite and (last_rows := _hint_on_last_rows(data, origin)):
+        hint = last_rows
+    elif hint in (FILL_HINT, DROP_HINT) and missing and not sparse:
+        # Only a fit can do without a column.
         hint = _hint_for_missing(values, missing, columns, hint)
     if not missing or (error.value is not None and np.isinf(value)):
         hint = _CLIP_HINT
@@ -225,6 +228,21 @@ def _hint_for_missing(
     first = f"leave out the empty {'column' if empty.size == 1 else 'columns'} {names}"
     others = missing > empty.size * len(values)
     return f"{first}; for other missing cells, {hint}" if others else first
+
+
+def _hint_on_last_rows(data: Any, origin: Origin | None) -> str | None:
+    """Hint to leave out the last rows, if these have no number and all others are complete."""
+    if origin is None or origin.left_out_below is None or sp.issparse(data):
+        return None
+    missing = np.isnan(data)
+    is_complete = ~missing.any(axis=1)
+    complete = int(is_complete.sum())
+    if not is_complete[:complete].all() or not missing[complete:].all():
+        return None
+    empty = len(data) - complete
+    rows = "the last row, which has" if empty == 1 else f"the last {empty:,} rows, which have"
+    # Rows that were left out below these count, too.
+    return f"skip_end={origin.left_out_below + empty} of read_table leaves out {rows} no number"
 
 
 def is_numeric_array(X: Any) -> bool:

@@ -17,6 +17,9 @@ MISSING = frozenset(
     {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"}
 )
 
+# Cells of a column of true and false, whose numbers are refused: they may be quantities.
+TRUE_WORDS, FALSE_WORDS = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
+
 _SPACES = "[ \u00a0\u202f]"
 _APOSTROPHES = "['’]"
 _CURRENCIES = "$€£¥₹"
@@ -165,6 +168,9 @@ class NumberFormat:
 
         if kind == pa.bool_():
             written = NumberFormat(na=self.na).canonical(cells)
+            words = pa.array([*TRUE_WORDS, *FALSE_WORDS, None], written.type)
+            if not compute.all(compute.is_in(written, value_set=words)).as_py():
+                return None
         else:
             written = self.canonical(cells, unit)
         try:
@@ -184,6 +190,11 @@ class NumberFormat:
 
 
 PLAIN = NumberFormat()
+
+
+def is_true_or_false(cell: str) -> bool:
+    """Whether a cell of text is true or false."""
+    return cell.strip() in (*TRUE_WORDS, *FALSE_WORDS)
 
 
 def cell_unit(cell: str) -> Unit | None:

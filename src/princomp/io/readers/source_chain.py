@@ -31,6 +31,7 @@ class SourceChain(Source):
         self.sources = tuple(sources)
         self._orders = [_column_positions(source, i, first) for i, source in enumerate(sources)]
         _refuse_mixed(sources)
+        _refuse_other_kinds(sources)
         super().__init__(
             rows=_sum_if_known(source.rows for source in sources),
             p=first.p,
@@ -251,6 +252,19 @@ def _refuse_mixed(sources: Sequence[Source]) -> None:
             place={"file": sparse[0]},
             hint="Store all of them sparse, or all of them dense.",
         )
+
+
+def _refuse_other_kinds(sources: Sequence[Source]) -> None:
+    """Refuse a column of numbers in one source and of true/false, read as 1 and 0, in another."""
+    first: dict[str, tuple[str, str]] = {}
+    for i, source in enumerate(sources):
+        for column, kind in source.kinds.items():
+            known, usual = first.setdefault(column, (_name(source, i), kind))
+            if kind != usual:
+                problem = f"its column {column!r} holds {kind}, that of {known} {usual}"
+                hint = f"Write the column in one way, or exclude {column!r} (or do not list it in "
+                hint += "columns=)."
+                raise file_error(ColumnError, _name(source, i), problem, hint, column=column)
 
 
 def _notes(sources: Sequence[Source]) -> tuple[str, ...]:

@@ -19,11 +19,13 @@ from princomp.errors import (
     ParameterError,
     did_you_mean,
     invalid_value,
+    printable,
+    warn,
 )
 from princomp.io.readers.cells import read_number
 from princomp.io.readers.files import ending_of, expand_patterns, open_files, split_inside
 from princomp.io.readers.frames import eager_frame, from_frame, is_frame
-from princomp.io.readers.left_out import LeftOut
+from princomp.io.readers.left_out import LeftOut, TrueFalseNote
 from princomp.io.readers.memory import Rows, in_memory, is_numeric_array
 from princomp.io.readers.number_text import PLAIN
 from princomp.io.readers.read_options import DETECT, ReadOptions
@@ -211,7 +213,11 @@ def rows_of(X: Any, *, columns: list[str] | None = None) -> Rows:
 
 def file_rows(X: Any, *, columns: list[str] | None = None) -> Source:
     """Open an input for which ``is_file`` is true."""
-    return (X if isinstance(X, TableInput) else TableInput(X)).open(columns)
+    source = (X if isinstance(X, TableInput) else TableInput(X)).open(columns)
+    for note in source.notes if columns else ():  # those of a model, which is fitted to numbers
+        if isinstance(note, TrueFalseNote):
+            warn(printable(note))
+    return source
 
 
 # ---- one column, such as the groups in a plot ----------------------------------------

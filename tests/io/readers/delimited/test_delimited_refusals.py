@@ -187,10 +187,11 @@ def test_late_zero_bytes_are_refused_with_their_line(write, short_head):
 
 
 def test_late_text_in_a_boolean_column_is_refused(write, short_head):
-    path = write("a,b\n" + "true,1\n,2\nFALSE,3\n" * 20 + " TRUE ,4\n0.5,5\n")
-    error = refused(NotNumericError, path, columns=["a", "b"])
-    assert "column 'a' row 61 (line 63): '0.5' is neither true nor false" in str(error)
-    valid = write("a,b\n" + "true,1\n,2\nFALSE,3\n" * 20 + " TRUE ,4\n0,5\n")
+    for late in ("0.5", "0"):
+        path = write("a,b\n" + "true,1\n,2\nFALSE,3\n" * 20 + f" TRUE ,4\n{late},5\n")
+        error = refused(NotNumericError, path, columns=["a", "b"])
+        assert f"column 'a' row 61 (line 63): '{late}' is neither true nor false" in str(error)
+    valid = write("a,b\n" + "true,1\n,2\nFALSE,3\n" * 20 + " TRUE ,4\nfalse,5\n")
     assert read_all(opened(valid, columns=["a", "b"]))[0][-2:].tolist() == [[1, 4], [0, 5]]
 
 

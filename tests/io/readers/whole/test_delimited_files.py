@@ -86,7 +86,8 @@ def test_numbers_may_be_written_in_these_ways(write, text):
     expected = 1.0 if text == "TRUE" else float(text)
     assert read_whole(write(f"a,b\n{text},1\n"), columns=["a"]).data[0, 0] == expected
     # The same if the type guessed from the first rows fails and cells are converted one by one.
-    table = read_whole(write(f"a,b,c\n{text},1,x\n" + "0,1,7\n" * 300_000), columns=["a"])
+    other = "FALSE" if text == "TRUE" else "0"
+    table = read_whole(write(f"a,b,c\n{text},1,x\n" + f"{other},1,7\n" * 300_000), columns=["a"])
     assert table.data[0, 0] == expected
 
 

@@ -1,0 +1,266 @@
+"""Rows at the end of a text that are no data: empty rows are left out, totals are refused."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from io import SEEK_END, BytesIO
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.errors import MalformedFileError, counted
+from princomp.io.readers.columns import Origin
+from princomp.io.readers.left_out import MIN_ROWS
+from princomp.io.readers.number_text import PLAIN, NumberFormat, amount_of, cell_unit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from princomp.io.readers.delimited_text import Dialect
+
+_TOTALS = re.compile(
+    r"(?i)(grand |sub)?(totals?|sums?|summe|gesamt(summe|ergebnis)?|insgesamt|somme|suma|totale|"
+    r"total g[eé]n[eé]ral|totale complessivo|mean|average|mittelwert|durchschnitt|moyenne|"
+    r"promedio|median|razem|ogółem|всего|итого|среднее|Σ|Ø|st(andar)?d\.? ?dev(iation|\.)?|stdev|"
+    r"standardabweichung|[ée]cart[- ]type|deviazione standard|desviación estándar)"
+    r"(\W*n ?= ?\d+)?\W*"
+)
+_Statistic: TypeAlias = Callable[[NDArray[np.float64]], tuple[float, ...]]
+# Words that may also be a name or a category (Max, n, South Dakota), and the values that they
+# stand for.
+_STATISTICS: tuple[tuple[re.Pattern[str], _Statistic], ...] = tuple(
+    (re.compile(rf"(?i)({words})\W*"), statistic)
+    for words, statistic in (
+        ("min|minimum|mínimo|minimo", lambda x: (x.min(),)),
+        ("max|maximum|máximo|massimo", lambda x: (x.max(),)),
+        (r"s\.?d\.?|std|stabw", lambda x: (x.std(), x.std(ddof=1) if len(x) > 1 else 0.0)),
+        ("n|count|anzahl", lambda x: (len(x),)),
+        ("mittel|mw|avg", lambda x: (x.mean(),)),
+    )
+)
+# Statistics in a table are rounded, by this share at most.
+_ROUNDED = 0.01
+# Number of last rows in which totals are sought.
+_MOST_ROWS_AT_END = 100
+# Bytes at the end of a large file that are searched for its last row.
+_TAIL = 2**16
+
+
+def empty_rows_at_end(table: pa.Table) -> int:
+    """Number of empty rows at the end; the first row is never one of them."""
+    empty = 0
+    while empty < len(table) - 1 and _is_empty(_row(table, len(table) - 1 - empty)):
+        empty += 1
+    return empty
+
+
+def refuse_totals(
+    table: pa.Table,
+    origin: Origin,
+    n_left_out: int,
+    *,
+    labels: pa.Table | None = None,
+    number_format: NumberFormat = PLAIN,
+    sums: bool = True,
+) -> None:
+    """Refuse totals at the end: rows that have a word such as "total", or sums of columns.
+
+    Below them, rows without any number (footnotes) and rows with words such as "max" may follow.
+    The latter are totals themselves only if their numbers are what the word says, because "Max"
+    may be a name.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    origin : Origin
+    n_left_out : int
+        Number of rows that were left out at the end.
+    labels : pyarrow.Table, optional
+        More columns of the same rows, in which words are sought.
+    number_format : NumberFormat
+        How numbers in columns of text are written.
+    sums : bool
+        Whether a row of sums without a word is refused.
+
+    Raises
+    ------
+    MalformedFileError
+    """
+    last = len(table) - 1
+    if last < MIN_ROWS:
+        return
+    columns = table.columns if labels is None else [*table.columns, *labels.columns]
+    rows = ([column[i].as_py() for column in columns] for i in range(last, 0, -1))
+    end = _RowsAtEnd.of(rows)
+    n_above = len(table) - end.height
+    found = [
+        (i, word)
+        for i, word, is_sure in end.words
+        if is_sure or _is_statistic(word, table, last - i, n_above, number_format)
+    ]
+    if not found and sums and _last_row_is_sums(table.slice(0, len(table) - end.footnotes)):
+        found = [(end.footnotes, "")]
+    if found:
+        below, word = found[0]
+        place = origin.place_of(last - below)
+        where = f"followed by {counted(below, 'more row')}" if below else "the last one"
+        count = n_left_out + found[-1][0] + 1
+        raise _totals_error(
+            f"{place.description}, {where},", word, count, origin, **place.as_dict()
+        )
+
+
+class _RowsAtEnd(NamedTuple):
+    """Rows at the end that are footnotes or have a word for totals or a statistic.
+
+    Parameters
+    ----------
+    words : list of tuple
+        From the last row up: number of the row, counted from the end; its word; whether the word
+        alone shows that the row is no data.
+    footnotes : int
+        Number of last rows without any number.
+    """
+
+    words: list[tuple[int, str, bool]]
+    footnotes: int
+
+    @property
+    def height(self) -> int:
+        """Number of rows from the first one with a word on."""
+        return self.words[-1][0] + 1 if self.words else 0
+
+    @classmethod
+    def of(cls, rows: Iterable[Sequence[Any]]) -> _RowsAtEnd:
+        """Search rows, which are given from the last one up."""
+        words: list[tuple[int, str, bool]] = []
+        footnotes = 0
+        for i, row in enumerate(islice(rows, _MOST_ROWS_AT_END)):
+            texts = [cell.strip() for cell in row if isinstance(cell, str)]
+            total = next(filter(_TOTALS.fullmatch, texts), None)
+            word = total or next(filter(_statistic_of, texts), None)
+            if word is not None:
+                words.append((i, word, total is not None))
+            elif _has_number(row):
+                break
+            elif footnotes == i:
+                footnotes = i + 1
+        return cls(words, footnotes)
+
+
+def refuse_totals_at_end(dialect: Dialect, width: int) -> bool:
+    """Refuse a word such as "total" in the last row of a large file.
+
+    Returns
+    -------
+    bool
+        Whether the last row could be read.
+
+    Raises
+    ------
+    MalformedFileError
+    """
+    if dialect.compression is not None or dialect.encoding.startswith(("utf-16", "utf-32")):
+        return False
+    with dialect.reading(), dialect.path.open("rb") as file:
+        file.seek(max(0, file.seek(0, SEEK_END) - _TAIL))
+        lines = file.read().partition(b"\n")[2]  # without the first line, which is incomplete
+        text = replace(dialect, skip=0).cleaned(BytesIO(lines)).read()
+        records = [record for _, _, record in replace(dialect, text=text).records()]
+    empty = sum(1 for _ in takewhile(_is_empty, reversed(records)))
+    rest = records[: len(records) - empty]
+    if not rest or len(rest[-1]) != width:
+        return False
+    found = [(i, word) for i, word, is_sure in _RowsAtEnd.of(reversed(rest)).words if is_sure]
+    if found:
+        below, word = found[0]
+        what = f"the row before the last {below}" if below > 1 else "the row before the last"
+        count = empty + found[-1][0] + 1
+        raise _totals_error(what if below else "the last row", word, count, dialect.origin)
+    return True
+
+
+def _totals_error(
+    what: str, word: str, count: int, origin: Origin, **place: object
+) -> MalformedFileError:
+    problem = f"{what} looks like totals" + (f" ({word!r})" if word else "")
+    out, them = ("it out", "it") if count == 1 else (f"out the last {count} rows", "them")
+    hint = f"skip_end={count} leaves {out}, skip_end=0 reads {them} as data."
+    return origin.error(MalformedFileError, problem, hint, **place)
+
+
+def _row(table: pa.Table, i: int) -> list[Any]:
+    return [column[i].as_py() for column in table.columns]
+
+
+def _has_number(row: Sequence[Any]) -> bool:
+    """Whether a row holds anything but text: also true, and numbers in any format."""
+    return any(
+        cell_unit(cell) is not None if isinstance(cell, str) else cell is not None and cell == cell
+        for cell in row
+    )
+
+
+def _statistic_of(word: str) -> _Statistic | None:
+    return next((of for pattern, of in _STATISTICS if pattern.fullmatch(word)), None)
+
+
+def _is_statistic(
+    word: str, table: pa.Table, row: int, n_above: int, number_format: NumberFormat
+) -> bool:
+    """Whether the numbers of a row are, in at least two columns and all, what its word says.
+
+    They are compared with the first ``n_above`` rows.
+    """
+    statistic, count = _statistic_of(word), 0
+    for column in table.columns:
+        value = _numbers(column.slice(row, 1), number_format)[0]
+        if statistic is None or math.isnan(value):
+            continue
+        above = _numbers(column.slice(0, n_above), number_format)
+        above = above[np.isfinite(above)]
+        if not len(above):
+            continue
+        with np.errstate(over="ignore", invalid="ignore"):
+            expected = np.array(statistic(above))
+            if not (abs(value - expected) <= _ROUNDED * abs(expected)).any():
+                return False
+        count += 1
+    return count > 1
+
+
+def _numbers(column: pa.ChunkedArray, number_format: NumberFormat) -> NDArray[np.float64]:
+    """Numbers of a column, also of one of text; NaN for other cells."""
+    if str(column.type) == "double":
+        return column.to_numpy()
+    amounts = [
+        amount_of(cell, number_format) if isinstance(cell, str) else None
+        for cell in column.to_pylist()
+    ]
+    return np.array([math.nan if amount is None else amount[1] for amount in amounts])
+
+
+def _is_empty(row: Sequence[Any]) -> bool:
+    return all(cell is None or (isinstance(cell, str) and not cell.strip()) for cell in row)
+
+
+def _last_row_is_sums(table: pa.Table) -> bool:
+    """Whether the last row holds the column sums, in at least two columns and all that it fills."""
+    count = 0
+    for column in table.columns:
+        if str(column.type) != "double":
+            continue
+        values = column.to_numpy()
+        above, last = values[:-1][np.isfinite(values[:-1])], values[-1]
+        if not len(above) or np.isnan(last) or not above.any():
+            continue
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not abs(above.sum() - last) <= 1e-9 * np.abs(above).sum():
+                return False
+        count += 1
+    return count > 1
