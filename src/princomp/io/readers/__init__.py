@@ -10,6 +10,7 @@ left_out                       columns without numbers, columns that name the ro
 delimited                      CSV and TSV files read whole; which columns hold numbers
 delimited_stream               CSV and TSV in chunks
 delimited_detect               how their text is written: separator, quotes, encoding
+unclear_points                 its numbers such as 1.234, which may be 1234
 delimited_header               its lines of column names
 delimited_text                 their text in pieces of whole records
 delimited_parse                columns of such text as numbers
