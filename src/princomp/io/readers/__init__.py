@@ -11,6 +11,7 @@ rows_at_end                    empty rows and totals at the end of a text
 delimited                      CSV and TSV files read whole; which columns hold numbers
 delimited_stream               CSV and TSV in chunks
 delimited_detect               how their text is written: separator, quotes, encoding
+unclear_points                 its numbers such as 1.234, which may be 1234
 delimited_header               its lines of column names
 delimited_text                 their text in pieces of whole records
 delimited_parse                columns of such text as numbers

@@ -33,6 +33,7 @@ from princomp.io.readers.number_text import NumberFormat, Unit, amount_of, cell_
 from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.rows_at_end import empty_rows_at_end, refuse_totals
 from princomp.io.readers.source import TableSource
+from princomp.io.readers.unclear_points import may_have_groups, points_in, unclear_mark_error
 
 # At least one digit is not 0, because 0000 is the number zero.
 _CODE = r"\s*0+[1-9][0-9]*\s*"
@@ -97,6 +98,7 @@ def infer_table(
     notes += id_notes
     table = table.select([*choice.names, *choice.ids])
     table, units = _checked_numbers(reader, table, choice, n_left_out if complete else None)
+    assumes_point = dialect.assumes_point and not _are_decimal_points(reader, table, choice, units)
     notes += [f"numbers of {name!r} are in {unit}" for name, unit in units.items()]
     if complete and not choice.requested:
         choice = _without_empty_columns(table, choice, notes)
@@ -109,7 +111,7 @@ def infer_table(
     booleans = {field.name for field in table.schema if str(field.type) == "bool"}
     with_cells = [name for name in columns if table.column(name).null_count < len(table)]
     # Count lines in the file, because keeping the text would hold it in memory.
-    file = replace(dialect, text=None)
+    file = replace(dialect, text=None, assumes_point=assumes_point)
     first, *others = columns or ("",)
     if selection.find_ids and not choice.requested and others and first == dialect.names[0]:
         notes += counting_notes(first, converted.data[:, 0])
@@ -250,6 +252,37 @@ def _refuse_doubtful(
                 reader.refuse_long_integers(name, units.get(name), len(table))
     if not choice.requested:
         _refuse_codes(reader, integer_columns, len(table))
+
+
+def _are_decimal_points(
+    reader: Reader, table: pa.Table, choice: Choice, units: dict[str, Unit]
+) -> bool:
+    """Whether a number says that points are decimal marks; refuse numbers such as 1.234."""
+    dialect = reader.dialect
+    names = [name for name in choice.names if table.schema.field(name).type == pa.float64()]
+    if not names:
+        return False
+    # Numbers such as 1.000 are read as integers.
+    if all(are_integers(table.column(name).to_numpy()) for name in names):
+        with dialect.reading(), dialect.open_binary() as stream:
+            texts = (piece.text for piece in pieces_of(dialect, stream, 1 << 22))
+            if not any(map(may_have_groups, texts)):
+                return False
+    return refuse_unclear_points(reader, names, units, len(table))
+
+
+def refuse_unclear_points(
+    reader: Reader, names: Sequence[str], units: dict[str, Unit], rows: int
+) -> bool:
+    """Refuse numbers such as 1.234 in the first rows; whether points are decimal marks."""
+    texts = reader.read_as_text(names)
+    if texts is None:
+        return False
+    are_decimal, unclear = points_in(texts.slice(0, rows), names, units, reader.dialect)
+    if unclear is not None:
+        row, cell = unclear
+        raise unclear_mark_error(reader.dialect.path, reader.dialect.line_of(row), cell)
+    return are_decimal
 
 
 def _refuse_codes(reader: Reader, names: Sequence[str], rows: int) -> None:

@@ -21,6 +21,7 @@ from princomp.io.readers.delimited_text import Dialect
 from princomp.io.readers.number_text import NumberFormat, plain_minus
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.reader_errors import malformed, reading
+from princomp.io.readers.unclear_points import unclear_mark_error
 
 # Largest number of bytes, records and cells that are examined.
 DETECT_BYTES = 1 << 20
@@ -105,7 +106,7 @@ def detect_dialect(
             notes.append(f"line {named + 1} names the columns; comment='#' makes it a comment")
     if sep != separator and (separator is not None or sep not in ",\t"):
         notes.append(f"fields are separated by {_SEPARATORS.get(sep, repr(sep))}")
-    number_format = _detect_number_format(lines, sep, options, path, notes)
+    number_format, assumes_point = _detect_number_format(lines, sep, options, path, notes)
     return Dialect(
         path,
         "\t" if sep == " " else sep,
@@ -115,6 +116,7 @@ def detect_dialect(
         comment=comment,
         split_at_blanks=sep == " ",
         number_format=number_format,
+        assumes_point=assumes_point,
         header=options.header,
         skip_end=options.skip_end,
         notes=tuple(notes),
@@ -316,8 +318,11 @@ class _Evidence(NamedTuple):
 
 def _detect_number_format(
     lines: Sequence[str], sep: str, options: ReadOptions, path: Path, notes: list[str]
-) -> NumberFormat:
-    """Detect the marks in numbers; add what was detected to ``notes``."""
+) -> tuple[NumberFormat, bool]:
+    """Detect the marks in numbers, and whether a decimal point is only assumed.
+
+    What was detected is added to ``notes``.
+    """
     decimal, thousands = options.decimal, options.thousands
     evidence = _gather_evidence(lines, sep)
     if decimal is None and thousands in (".", ","):
@@ -326,6 +331,8 @@ def _detect_number_format(
         decimal = _detect_decimal(evidence, sep, path)
         if decimal == ",":
             notes.append("numbers have decimal commas")
+    assumes_point = decimal is None
+    decimal = decimal or "."
     if thousands is None:
         other = "." if decimal == "," else ","
         is_decimal = decimal in evidence.decimal
@@ -335,11 +342,11 @@ def _detect_number_format(
             thousands = min(evidence.thousands.keys() - {".", ","}, default=None)
         if thousands is not None:
             notes.append(f"thousands are separated by {thousands!r}")
-    return NumberFormat(decimal, thousands, options.na)
+    return NumberFormat(decimal, thousands, options.na), assumes_point
 
 
-def _detect_decimal(evidence: _Evidence, sep: str, path: Path) -> str:
-    """Choose the decimal mark; refuse a text in which it is unclear."""
+def _detect_decimal(evidence: _Evidence, sep: str, path: Path) -> str | None:
+    """Choose the decimal mark; None without evidence; refuse a text in which it is unclear."""
     comma, point = evidence.decimal.get(","), evidence.decimal.get(".")
     if comma and point:
         (line, one), (other_line, other) = comma, point
@@ -361,17 +368,8 @@ def _detect_decimal(evidence: _Evidence, sep: str, path: Path) -> str:
         return "."
     unclear = evidence.unclear.get(",") or (points if sep == ";" or grouped else {})
     if unclear:
-        line, cell = next(iter(unclear.values()))
-        as_fraction, as_thousands = cell.replace(",", "."), re.sub("[.,]", "", cell)
-        mark = "," if "," in cell else "."
-        raise malformed(
-            path,
-            f"line {line}: {cell!r} may be {as_fraction} or {as_thousands}",
-            f"Say which it is: decimal={mark!r} reads {as_fraction}, thousands={mark!r} reads "
-            f"{as_thousands}.",
-            line=line,
-        )
-    return "."
+        raise unclear_mark_error(path, *next(iter(unclear.values())))
+    return None
 
 
 def _gather_evidence(lines: Sequence[str], sep: str) -> _Evidence:

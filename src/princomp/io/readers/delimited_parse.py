@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
-from princomp.errors import PrincompError
+from princomp.errors import DataError, PrincompError
 from princomp.io.readers.cells import (
     bad_cell_hint,
     decimal_mark_hint,
@@ -31,6 +31,12 @@ from princomp.io.readers.delimited_header import structure_error
 from princomp.io.readers.delimited_text import LONGEST_ROW, Dialect, Offset, Piece, count_lines
 from princomp.io.readers.number_text import FALSE_WORDS, TRUE_WORDS, Unit, is_true_or_false
 from princomp.io.readers.source import copy_columns
+from princomp.io.readers.unclear_points import (
+    Points,
+    may_have_groups,
+    points_in,
+    unclear_mark_error,
+)
 from princomp.linalg import empty
 
 # A row, and all of the header, must fit into a block; very wide tables need larger ones. For these
@@ -167,12 +173,15 @@ class Parsed(NamedTuple):
     no_integers : list of tuple
         Columns of integers so far that hold fractions, or integers of 2**53 or more: their numbers,
         and whether it is the latter.
+    points : Points
+        What the points in its numbers are, if that was asked.
     """
 
     data: NDArray[np.float64]
     ids: NDArray[np.object_] | None
     lines: int
     no_integers: list[tuple[int, bool]]
+    points: Points
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +218,13 @@ class Parser:
         table = self._reader(piece).read({name: pa.binary()})
         return None if table is None else int(table.num_rows)
 
-    def parse(self, piece: Piece, is_integer: Sequence[bool]) -> Parsed | None:
+    def parse(
+        self, piece: Piece, is_integer: Sequence[bool], *, assumes_point: bool = False
+    ) -> Parsed | None:
         """Numbers and ids of a piece; None if it has an error.
 
         ``is_integer`` says which columns have held only integers so far; these are checked for
-        large integers.
+        large integers. ``assumes_point`` says that no number so far has a decimal mark.
         """
         if piece.fault is not None or b"\0" in piece.text:
             return None
@@ -223,6 +234,14 @@ class Parser:
             if table is None or not self._is_utf8(reader):
                 return None
             columns = [table.column(name).cast("float64").to_numpy() for name in self.columns]
+            # Without fractions, a point may be in numbers such as 1.000.
+            points = Points()
+            if assumes_point and (
+                may_have_groups(piece.text) or not all(map(are_integers, columns))
+            ):
+                texts = reader.read_as_text(self.columns)
+                if texts is not None:
+                    points = points_in(texts, self.columns, self.units, self.dialect)
             ids = None
             if self.id_column is not None:
                 ids = table.column(self.id_column).to_numpy(zero_copy_only=False)
@@ -234,7 +253,7 @@ class Parser:
                 no_integers.append((j, are_large))
         data = empty((len(table), len(columns)))
         copy_columns(columns, data)
-        return Parsed(data, ids, count_lines(piece.text), no_integers)
+        return Parsed(data, ids, count_lines(piece.text), no_integers, points)
 
     def error(self, piece: Piece, offset: Offset) -> PrincompError:
         """Make the error for a piece that could not be parsed, with its place."""
@@ -266,6 +285,11 @@ class Parser:
                 problem = f"{shown} is {what}, unlike the first cells of the column"
                 return origin.cell_error(name, i, problem, hint)
         return None
+
+    def unclear_point_error(self, piece: Piece, row: int, cell: str, offset: Offset) -> DataError:
+        """Make the error for a number such as 1.234 in a row of a piece, with its line."""
+        dialect = self._reader(piece, offset).dialect
+        return unclear_mark_error(dialect.path, dialect.line_of(offset.rows + row), cell)
 
     def refuse_long_integers(self, piece: Piece, j: int, offset: Offset) -> None:
         """Raise NotNumericError for an integer beyond 2**53 in a column of integers only."""

@@ -11,7 +11,7 @@ import io
 import itertools
 from collections import deque
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -132,11 +132,11 @@ class DelimitedSource(Source):
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on, in chunks of about 2**18 numbers."""
-        is_integer = list(self._is_integer)
+        is_integer, assumes_point = list(self._is_integer), self._parser.dialect.assumes_point
 
         def parse(piece: Piece) -> tuple[Piece, Parsed | None]:
-            # An outdated ``is_integer`` in a thread only costs time.
-            return piece, self._parser.parse(piece, is_integer)
+            # Outdated values in a thread only cost time.
+            return piece, self._parser.parse(piece, is_integer, assumes_point=assumes_point)
 
         threads = min(default_threads(), _MOST_THREADS)
         with self._open_pieces() as pieces:
@@ -146,6 +146,13 @@ class DelimitedSource(Source):
                 for piece, parsed in parsed_pieces:
                     if parsed is None:
                         raise self._parser.error(piece, offset)
+                    assumes_point = assumes_point and not parsed.points.are_decimal
+                    if assumes_point and parsed.points.unclear is not None:
+                        if not self._have_decimal_points(skipped):
+                            raise self._parser.unclear_point_error(
+                                piece, *parsed.points.unclear, offset
+                            )
+                        assumes_point = False
                     for j, are_large in parsed.no_integers:
                         if are_large and is_integer[j] and self._are_integers(j, skipped):
                             self._parser.refuse_long_integers(piece, j, offset)
@@ -169,6 +176,18 @@ class DelimitedSource(Source):
             if rows == 0:
                 break
         return True
+
+    def _have_decimal_points(self, rows: int) -> bool:
+        """Whether a number of the first rows, which were skipped, has a decimal mark."""
+        with self._open_pieces() if rows else nullcontext(()) as pieces:
+            for piece in pieces:
+                parsed = self._parser.parse(piece, (), assumes_point=True)
+                if parsed is None or rows <= 0:
+                    return False
+                if parsed.points.are_decimal:
+                    return True
+                rows -= len(parsed.data)
+        return False
 
     @contextmanager
     def _open_pieces(self) -> Iterator[Iterator[Piece]]:

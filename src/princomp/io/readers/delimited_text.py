@@ -78,6 +78,8 @@ class Dialect:
     split_at_blanks : bool
         Fields are separated by any number of blanks, which are replaced by one ``delimiter``.
     number_format : NumberFormat
+    assumes_point : bool
+        Whether no option and no number so far says that a point is a decimal mark.
     header : int, optional
         Number of lines of column names; None detects whether the first line is one.
     skip_end : int, optional
@@ -105,6 +107,7 @@ class Dialect:
     comment: str = ""
     split_at_blanks: bool = False
     number_format: NumberFormat = PLAIN
+    assumes_point: bool = False
     header: int | None = None
     skip_end: int | None = None
     notes: tuple[str, ...] = ()

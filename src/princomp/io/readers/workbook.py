@@ -20,8 +20,9 @@ from openpyxl.utils import get_column_letter
 
 from princomp.errors import DataError, ParameterError, did_you_mean
 from princomp.io.readers.columns import Selection, listed
-from princomp.io.readers.delimited import infer_table
+from princomp.io.readers.delimited import infer_table, refuse_unclear_points
 from princomp.io.readers.delimited_detect import detect_dialect
+from princomp.io.readers.delimited_parse import Reader
 from princomp.io.readers.left_out import WarningNote
 from princomp.io.readers.reader_errors import file_error, malformed, reading
 from princomp.io.readers.source import TableSource
@@ -66,8 +67,14 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
         dialect = detect_dialect(texts, path, separator=";", compression=None, options=options)
         content = _as_csv(rows, dialect.number_format.decimal)
         clean = dialect.cleaned(io.BytesIO(content)).read()
-        dialect = replace(dialect, text=clean, notes=(*notes, *dialect.notes))
+        notes, assumes_point = (*notes, *dialect.notes), dialect.assumes_point
+        # Points in numeric cells are decimal marks, so only text cells are checked for others.
+        dialect = replace(dialect, text=clean, notes=notes, assumes_point=False)
         table, parser = infer_table(dialect, selection, complete=True)
+        if assumes_point:
+            texts = dialect.cleaned(io.BytesIO(texts)).read()
+            reader = Reader(replace(parser.dialect, text=texts))
+            refuse_unclear_points(reader, parser.columns, parser.units, len(table.data))
     except DataError as error:
         if count > 1 and selection.options.sheet is None:
             other = f"This is sheet {sheet.title!r}, one of {count}; sheet= names another."
