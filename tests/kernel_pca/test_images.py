@@ -225,6 +225,21 @@ def test_passes_count_those_for_the_map(options, passes, rng):
     assert len(read) == model.plan_.passes == passes
 
 
+@pytest.mark.filterwarnings("ignore:the kernel 'sigmoid' between the landmarks")
+@pytest.mark.parametrize(
+    ("kernel", "similar"), [("sigmoid", {}), ("cosine", {}), ("additive_chi2", {"kernel": "chi2"})]
+)
+def test_kernels_without_random_features_are_refused_with_those_that_have_them(
+    kernel, similar, rng
+):
+    X, options = np.abs(rows_of(rng, 30, 3)), {"kernel": kernel, "gamma": 0.1}
+    with pytest.raises(ParameterError, match="'rbf', 'laplacian' and 'poly', not") as caught:
+        KernelPCA(2, approximation="features", **options).fit(X)
+    advice = "".join(f" with kernel={name!r}" for name in similar.values())
+    assert caught.value.hint == f"use approximation='nystrom'{advice}"
+    KernelPCA(2, approximation="nystrom", **{**options, **similar}).fit(X)
+
+
 def test_additive_chi2_has_no_landmarks(rng):
     with pytest.raises(ParameterError, match="additive_chi2"):
         nystrom(kernel="additive_chi2").fit(np.abs(rows_of(rng, 30, 3)))

@@ -219,6 +219,23 @@ def test_rows_and_columns_with_too_few_cells_are_named(method, incomplete):
 
 
 @both_methods
+def test_all_columns_with_too_few_cells_are_named(method, rng):
+    X = rng.standard_normal((20, 100))
+    X[1:, 10:12] = np.nan
+    with pytest.raises(DataError) as caught:
+        PCA(2, missing=method).fit(X)
+    assert caught.value.message.endswith("to estimate the others: column 10 (1), column 11 (1)")
+    assert caught.value.hint.startswith("leave the columns out; a column needs")
+    X[:, 12:] = np.nan
+    with pytest.raises(DataError, match=r"90 columns hold too few of 20 cells") as caught:
+        PCA(2, missing=method).fit(X)
+    assert "column 12 (0), column 13 (0), column 14 (0) and 85 more" in caught.value.message
+    assert "the place of this error names all" in caught.value.hint
+    assert caught.value.place == {"columns": list(range(10, 100))}
+    PCA(2, missing=method).fit(np.delete(X, caught.value.place["columns"], axis=1))
+
+
+@both_methods
 def test_a_column_whose_known_cells_are_equal_is_constant(method, incomplete):
     """The mean of 60 numbers 0.1 is another number."""
     incomplete[:, 1] = np.where(np.arange(80) < 60, 0.1, np.nan)

@@ -253,12 +253,30 @@ def test_invalid_parameters_are_refused(change, word, rng):
     assert caught.value.hint
 
 
+def test_sparse_rows_are_refused_with_what_makes_them_dense(tmp_path, rng):
+    X = rng.standard_normal((30, 3))
+    model, stored = RobustPCA(1).fit(X), tmp_path / "rows.npz"
+    sp.save_npz(stored, sp.csr_array(X))
+    for call in (RobustPCA(1).fit, model.transform, model.outlier_map, principal_component_pursuit):
+        for rows in (sp.csr_array(X), stored):
+            with pytest.raises(ParameterError, match="Sparse data was passed: ") as caught:
+                call(rows)
+            assert "X.toarray()" in caught.value.hint
+            assert "stores the matrix dense, such as .npy" in caught.value.hint
+
+
+def test_rows_on_an_engine_are_refused_by_its_name(rng):
+    rows = pytest.importorskip("dask.array").from_array(rng.standard_normal((30, 3)))
+    with pytest.raises(ParameterError, match="on Dask: RobustPCA takes dense rows") as caught:
+        RobustPCA(1).fit(rows)
+    assert caught.value.hint == "pass them, or a sample of them, as an array in memory"
+    RobustPCA(1).fit(rows.compute())
+
+
 def test_invalid_rows_are_refused(rng):
     X = rng.standard_normal((30, 3))
     with pytest.raises(ShapeError, match="between 1 and 3"):
         RobustPCA(4).fit(X)
-    with pytest.raises(ParameterError, match="Sparse data"):
-        RobustPCA(1).fit(sp.csr_array(X))
     for empty in (X[:0], [[], []]):
         with pytest.raises(ShapeError, match=r"Found array with 0 .*a minimum of 1 is required\."):
             RobustPCA(1).fit(empty)

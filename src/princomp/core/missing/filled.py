@@ -270,14 +270,36 @@ def _missing_cells(rows: FloatArray, weights: FloatArray | None, names: Names) -
     too_few = np.flatnonzero(n_known < 2)
     # Without missing cells there is nothing to estimate: a table of one row is refused by the fit.
     if too_few.size and missing[used].any():
-        name = column_name(names, too_few[0])
-        raise DataError(
-            f"column {name!r} holds {n_known[too_few[0]]} of {len(missing[used])} cells, too few "
-            "to estimate the others",
-            place={"column": name},
-            hint="leave the column out; a column needs at least two known cells",
-        )
+        raise _too_few_cells(n_known, too_few, len(missing[used]), names)
     return missing
+
+
+def _too_few_cells(
+    n_known: NDArray[np.intp], too_few: NDArray[np.intp], n: int, names: Names
+) -> DataError:
+    """Make the error for columns that hold too few of n cells to be filled."""
+    columns = [column_name(names, column) for column in too_few]
+    needed = "a column needs at least two known cells"
+    if len(columns) == 1:
+        return DataError(
+            f"column {columns[0]!r} holds {n_known[too_few[0]]} of {n} cells, too few to estimate "
+            "the others",
+            place={"column": columns[0]},
+            hint=f"leave the column out; {needed}",
+        )
+    listed = ", ".join(
+        f"column {name!r} ({n_known[column]})"
+        for name, column in zip(columns[:5], too_few, strict=False)
+    )
+    others = where = ""
+    if len(columns) > 5:
+        others, where = f" and {len(columns) - 5} more", "the place of this error names all, and "
+    return DataError(
+        f"{len(columns):,} columns hold too few of {n} cells to estimate the others: "
+        f"{listed}{others}",
+        place={"columns": columns},
+        hint=f"leave the columns out; {where}{needed}",
+    )
 
 
 def _constant_columns(known: Columns, mean: FloatArray, *, scaled: bool) -> NDArray[np.bool_]:

@@ -30,9 +30,7 @@ from princomp.linalg import EPS, FloatArray, cached_property, frozen, int_or_non
 from princomp.summaries import Names, is_sparse
 
 _HINT = "remove such rows, or fill the cells before"
-_WHY_DENSE = (
-    "Sparse data was passed, or rows that are not in memory: RobustPCA takes dense rows in memory"
-)
+_WHY_DENSE = "RobustPCA takes dense rows in memory"
 
 
 class OutlierMap(NamedTuple):
@@ -206,7 +204,7 @@ def dense_rows(
     why_dense: str = _WHY_DENSE,
     hint: str = _HINT,
 ) -> FloatArray:
-    """Return finite rows in memory; ``why_dense`` and ``hint`` are for errors.
+    """Return finite rows in memory; ``why_dense`` and ``hint``, on missing cells, are for errors.
 
     Raises
     ------
@@ -224,12 +222,17 @@ def dense_rows(
 
 def check_dense(rows: object, why_dense: str = _WHY_DENSE) -> None:
     """Refuse sparse rows, and rows that are not in memory."""
-    if is_sparse(rows) or isinstance(rows, Source):
-        raise ParameterError(
-            why_dense,
-            place={"parameter": "X"},
-            hint="pass X.toarray(), or a sample of the rows",
-        )
+    if is_sparse(rows):
+        # Tests of scikit-learn's compatibility look for the first words.
+        problem = f"Sparse data was passed: {why_dense}"
+        hint = "give a file that stores the matrix dense, such as .npy; for an array, X.toarray()"
+    elif isinstance(rows, Source):
+        where = f"on {rows.engine}" if isinstance(rows, DistributedRows) else "not in memory"
+        problem = f"the rows are {where}: {why_dense}"
+        hint = "pass them, or a sample of them, as an array in memory"
+    else:
+        return
+    raise ParameterError(problem, place={"parameter": "X"}, hint=hint)
 
 
 # ---- the model file ----------------------------------------------------------------------

@@ -21,7 +21,7 @@ from princomp.solvers import eigenpairs
 # The penalty of a step changes by _FACTOR if one residual is more than _RESIDUAL_RATIO times the
 # other (Boyd et al. 2011, 3.4.1). It is fixed after _ADAPTIVE_STEPS steps to ensure convergence.
 _FACTOR, _RESIDUAL_RATIO, _ADAPTIVE_STEPS = 2.0, 10.0, 200
-_WHY_DENSE = "the parts of a pursuit are dense, so the rows must be dense, in memory"
+_WHY_DENSE = "a pursuit takes dense rows in memory, because its parts are dense"
 _HINT = "fill the missing cells before: PCA(k, missing='em').fit(X).impute(X)"
 # From this ratio of its sides on, a table is decomposed through its Gram matrix.
 _GRAM_ASPECT = 2

@@ -73,11 +73,12 @@ class Fourier(RandomMap):
             For kernels other than "rbf" and "laplacian", or a width below 2.
         """
         if kernel.name not in ("rbf", "laplacian"):
+            similar = " with kernel='chi2'" if kernel.name == "additive_chi2" else ""
             raise ParameterError(
-                f"random Fourier features support kernels 'rbf' and 'laplacian', got "
+                "there are random features for kernels 'rbf', 'laplacian' and 'poly', not for "
                 f"{kernel.name!r}",
                 place={"parameter": "kernel"},
-                hint="use approximation='nystrom', for every kernel except 'additive_chi2'",
+                hint=f"use approximation='nystrom'{similar}",
             )
         if width < 2:
             raise ParameterError(
