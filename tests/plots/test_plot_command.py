@@ -203,3 +203,16 @@ def test_a_rule_is_refused_where_cells_were_filled(princomp, tmp_path, rule):
     assert done.error["hint"] == "leave --rule out, or fit with --missing drop"
     assert princomp(*fit, "--missing", "drop").code == 0
     assert princomp("plot", "scree", "t.pca", "t.csv", "--rule", rule, "-o", "t.svg").code == 0
+
+
+def test_one_note_names_the_characters_that_the_font_lacks(princomp, tmp_path):
+    table = pd.DataFrame({"体重": [1.0, 2, 4, 3], "身長": [2.0, 1, 5, 9], "c": [3.0, 1, 0, 2]})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    assert princomp("fit", "t.csv", "--scale", "unit", "-m", "t.pca", "-o", "out").code == 0
+    for name, outcome in (("a.svg", "a.svg holds texts, not shapes"), ("a.png", "write .svg, or")):
+        done = princomp("plot", "circle", "t.pca", "-o", name)
+        assert (done.code, done.err.count("\n")) == (0, 1)
+        assert done.err.startswith("note: the font has no characters for ")
+        assert set("体重身長") <= set(done.err)
+        assert outcome in done.err
+    assert ">体重</text>" in (tmp_path / "a.svg").read_text(encoding="utf-8")

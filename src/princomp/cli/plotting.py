@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +51,7 @@ FIGURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "pairs": ("rows", ("components", *_GROUP_OPTIONS)),
     "outliers": ("rows", ("level", "label", "training")),
 }
+_MISSING_GLYPH = re.compile(r"Glyph (\d+) .* missing from font")
 _EXTENSIONS = (".svg", ".png", ".pdf")
 
 
@@ -162,7 +166,10 @@ def plot(
         n = figure_options["bootstrap"]
         figure_options["bootstrap"] = diagnostics.bootstrap(pca, rows, n=n)
     arguments = [pca, rows] if FIGURES[figure][0] == "rows" else [pca]
-    _save(_draw(draw, figure, arguments, figure_options, dark), output, force)
+    with _missing_characters() as missing:
+        drawn = _draw(draw, figure, arguments, figure_options, dark)
+        _save(drawn, output, force, missing)
+    notes = [*notes, *_notes_on_font(missing, output)]
     outputs = {"picture": output}
     print_result("plot", as_json, list_files=False, figure=figure, notes=notes, files=outputs)
 
@@ -220,8 +227,44 @@ def _draw(
     return (axes[0, 0] if figure == "pairs" else axes).figure
 
 
-def _save(figure: Figure, output: Path, force: bool) -> None:
-    """Save a figure reproducibly: equal figures give equal bytes."""
+@contextmanager
+def _missing_characters() -> Iterator[list[str]]:
+    """Collect the characters that the font does not have, of which matplotlib warns one by one."""
+    missing: list[str] = []
+    show = warnings.showwarning
+
+    def collect(message: Warning | str, *place: Any, **more: Any) -> None:
+        if found := _MISSING_GLYPH.match(str(message)):
+            missing.append(chr(int(found[1])))
+        else:
+            show(message, *place, **more)
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("always", _MISSING_GLYPH.pattern)
+        warnings.showwarning = collect
+        yield missing
+
+
+def _notes_on_font(missing: list[str], output: Path) -> list[str]:
+    if not missing:
+        return []
+    characters = io.listed(dict.fromkeys(missing))
+    if output.suffix.lower() == ".svg":
+        return [
+            f"the font has no characters for {characters}: {output} holds texts, not shapes, and "
+            "the program that shows it chooses a font"
+        ]
+    return [
+        f"the font has no characters for {characters}, so they are drawn as boxes: write .svg, or "
+        "set font.family in a matplotlibrc to a font that has them"
+    ]
+
+
+def _save(figure: Figure, output: Path, force: bool, missing: list[str]) -> None:
+    """Save a figure reproducibly: equal figures give equal bytes.
+
+    Texts in an SVG are drawn as shapes, unless the font lacks characters of them.
+    """
     import matplotlib as mpl
 
     kind = output.suffix[1:].lower()
@@ -229,6 +272,11 @@ def _save(figure: Figure, output: Path, force: bool) -> None:
     # Without a salt, ids inside an SVG are random.
     with mpl.rc_context({"svg.hashsalt": "princomp"}), io.atomic_write(output, force=force) as file:
         figure.savefig(file, format=kind, metadata=no_date)
+        if missing and kind == "svg":
+            file.seek(0)
+            file.truncate()
+            mpl.rcParams["svg.fonttype"] = "none"
+            figure.savefig(file, format=kind, metadata=no_date)
 
 
 def _apply_rule(name: str, model: Any, rows: io.Source | None) -> Decision:
