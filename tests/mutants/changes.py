@@ -125,7 +125,8 @@ def _replacements(node: ast.AST) -> Iterator[ast.AST]:
         case ast.Constant(value=int() | float() as value):
             # Very large numbers stay the same.
             yield from (ast.Constant(new) for new in (value + 1, value - 1) if new != value)
-        case ast.Return(value=ast.AST() as value) if ast.unparse(value) != "None":
+        # Where a truth value is returned, None counts as False; True is another change.
+        case ast.Return(value=ast.AST() as value) if ast.unparse(value) not in ("None", "False"):
             yield ast.Return(ast.Constant(None))
         case ast.Expr(value=ast.Call()) | ast.AugAssign() | ast.Raise() | ast.Delete():
             yield ast.Pass()

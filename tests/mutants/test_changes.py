@@ -21,6 +21,12 @@ def test_code_that_does_not_exist_is_refused(tmp_path):
         changes.explained_parts(table)
 
 
+def test_a_returned_false_becomes_true_but_not_none(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text("def f(x):\n    return False\n\ndef g(x):\n    return x\n")
+    assert [change.new for change in changes.changes_of(path)] == ["(True)", "return None"]
+
+
 def test_changes_within_explained_code_are_not_made(tmp_path):
     path = tmp_path / "module.py"
     path.write_text("_BLOCK = 16\n\ndef f(x):\n    return x + 1 < _BLOCK\n")

@@ -235,7 +235,6 @@ def _with_units(axes: FloatArray, count: int) -> FloatArray:
         # The coordinates of a unit vector in the basis are a column of the basis.
         np.negative(before[:, pick].dot(before), out=unit)
         unit[pick] += 1.0
-        unit /= math.sqrt(unit.dot(unit))
         unit -= before.dot(unit).dot(before)
         unit /= math.sqrt(unit.dot(unit))
         kept -= unit * unit

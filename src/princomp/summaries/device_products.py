@@ -95,7 +95,7 @@ def images_on(
     divisor: FloatArray | None,
     *,
     drop: bool,
-    precise: bool = False,
+    precise: bool,
 ) -> tuple[FloatArray, float]:
     """Multiply the scatter of the centred (scaled, weighted) rows by vectors (p, m).
 

@@ -229,7 +229,7 @@ def _mean_of(xp: Any, part: DeviceArray, weights: DeviceArray, weight: float) ->
 
 def _compressed(space: Space, parts: list[DeviceArray]) -> Any:
     """Return at most 2p rows R with the same product RᵀR."""
-    rows = space.xp.concat([part for part in parts if part.shape[0]], axis=0)
+    rows = space.xp.concat(parts, axis=0)
     p = rows.shape[1]
     if rows.shape[0] <= 2 * p:
         return rows

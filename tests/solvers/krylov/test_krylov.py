@@ -234,3 +234,4 @@ def test_one_block_is_multiplied_in_float64_if_asked(rng):
     added = kind.add(kind.empty(5), X, precise=True)
     np.testing.assert_array_equal(kind.of(X, precise=True).image, added.image)
     assert (kind.of(X).image != added.image).any()
+    np.testing.assert_array_equal(kind.of(X).image, kind.add(kind.empty(5), X).image)

@@ -110,7 +110,7 @@ def _start_block(sketch: Sketch, product: FloatArray, in_float32: bool) -> Float
 
     Only the directions, if this product overflowed or underflowed.
     """
-    largest = float(np.abs(sketch.product).max(initial=0.0))
+    largest = float(np.abs(sketch.product).max())
     # Most of a product below the smallest safe size may have been lost to underflow.
     if np.isfinite(largest) and largest > (_FLOAT32_SAFE if in_float32 else _FLOAT64_SAFE):
         return product
