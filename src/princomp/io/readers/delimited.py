@@ -31,7 +31,7 @@ from princomp.io.readers.left_out import (
 )
 from princomp.io.readers.number_text import NumberFormat, Unit, amount_of, cell_unit, column_unit
 from princomp.io.readers.reader_errors import reading
-from princomp.io.readers.rows_at_end import empty_rows_at_end, refuse_totals
+from princomp.io.readers.rows_at_end import empty_rows_at_end, refuse_totals, skipped_notes
 from princomp.io.readers.source import TableSource
 from princomp.io.readers.unclear_points import may_have_groups, points_in, unclear_mark_error
 
@@ -71,10 +71,12 @@ def infer_table(
     ``complete`` says that the text has all rows; then empty rows at the end are left out, and
     totals are refused. The parser extracts the same columns from other pieces of the text.
     """
+    skipped: tuple[str, ...] = ()
     if complete and dialect.skip_end:
         with dialect.reading(), dialect.open_binary() as stream:
-            text = dialect.without_last_records(stream.read(), dialect.skip_end)
-        dialect = replace(dialect, text=text)
+            text = stream.read()
+        skipped = skipped_notes(replace(dialect, text=text))
+        dialect = replace(dialect, text=dialect.without_last_records(text, dialect.skip_end))
     named = list(filter(None, (*selection.exclude, selection.id_column)))
     dialect = read_header(dialect, requested=selection.columns or named)
     origin = dialect.origin
@@ -82,7 +84,7 @@ def infer_table(
     candidates = id_candidates(dialect.label_candidates, selection, choice)
     reader = Reader(dialect)
     table = _read_columns(reader, choice, candidates)
-    notes = list(dialect.notes)
+    notes = [*skipped, *dialect.notes]
     n_read = len(table)
     if complete:
         table = _without_empty_rows(reader, table, notes)

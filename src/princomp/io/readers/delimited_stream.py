@@ -28,7 +28,7 @@ from princomp.io.readers.delimited_text import (
     offset_after_lines,
     pieces_of,
 )
-from princomp.io.readers.rows_at_end import refuse_totals_at_end
+from princomp.io.readers.rows_at_end import refuse_totals_at_end, skipped_notes_at_end
 from princomp.io.readers.source import Chunk, FileState, Source, file_state
 from princomp.linalg import default_threads, map_in_order
 
@@ -107,6 +107,9 @@ class DelimitedSource(Source):
             checked = not once and refuse_totals_at_end(dialect, len(layout.names))
             if not checked:
                 self.notes = (*self.notes, _UNCHECKED_END_NOTE)
+        elif not complete and dialect.skip_end:
+            skipped = skipped_notes_at_end(dialect, repeatable=not once)
+            self.notes = (*skipped, *self.notes)
         # Number of rows, if the whole text was read as the head. Later rows are totals or empty.
         self._row_count = n if complete else None
         self._dialect = dialect

@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple
 from princomp.errors import (
     ColumnError,
     InputNotFoundError,
+    MalformedFileError,
     NoRowsError,
     ParameterError,
     PrincompError,
@@ -214,6 +215,11 @@ def open_files(
                 yield path, open_source(path, selection)
             except NoRowsError as error:
                 empty[path] = error
+            except MalformedFileError as error:
+                if len(paths) > 1 and "skip_end=" in (error.hint or ""):
+                    error.hint = f"{error.hint} It applies to every file: if others have no such "
+                    error.hint += f"rows, delete them from {path} instead."
+                raise
 
     _, first = next(opened(paths, with_ids), (None, None))
     if first is None:

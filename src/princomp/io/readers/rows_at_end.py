@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from io import SEEK_END, BytesIO
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError, counted
-from princomp.io.readers.columns import Origin
+from princomp.io.readers.columns import Origin, listed
 from princomp.io.readers.left_out import MIN_ROWS
 from princomp.io.readers.number_text import PLAIN, NumberFormat, amount_of, cell_unit
 
@@ -165,13 +166,9 @@ def refuse_totals_at_end(dialect: Dialect, width: int) -> bool:
     ------
     MalformedFileError
     """
-    if dialect.compression is not None or dialect.encoding.startswith(("utf-16", "utf-32")):
+    records = _last_records(dialect)
+    if records is None:
         return False
-    with dialect.reading(), dialect.path.open("rb") as file:
-        file.seek(max(0, file.seek(0, SEEK_END) - _TAIL))
-        lines = file.read().partition(b"\n")[2]  # without the first line, which is incomplete
-        text = replace(dialect, skip=0).cleaned(BytesIO(lines)).read()
-        records = [record for _, _, record in replace(dialect, text=text).records()]
     empty = sum(1 for _ in takewhile(_is_empty, reversed(records)))
     rest = records[: len(records) - empty]
     if not rest or len(rest[-1]) != width:
@@ -183,6 +180,44 @@ def refuse_totals_at_end(dialect: Dialect, width: int) -> bool:
         count = empty + found[-1][0] + 1
         raise _totals_error(what if below else "the last row", word, count, dialect.origin)
     return True
+
+
+def skipped_notes(dialect: Dialect) -> tuple[str, ...]:
+    """Note on the last rows of a text, which ``skip_end`` leaves out, with their names."""
+    with dialect.reading():
+        last = deque((record for _, _, record in dialect.records()), dialect.skip_end)
+    return _skipped_note(list(last), dialect.skip_end or 0)
+
+
+def skipped_notes_at_end(dialect: Dialect, *, repeatable: bool) -> tuple[str, ...]:
+    """The same for a large file; without names if its last rows cannot be read alone."""
+    count = dialect.skip_end or 0
+    records = (_last_records(dialect) if repeatable else None) or []
+    return _skipped_note(records[-count:], count)
+
+
+def _skipped_note(records: Sequence[Sequence[str]], skip_end: int) -> tuple[str, ...]:
+    rows = counted(len(records) or skip_end, "row")
+    names = f": {listed(map(_row_name, records), limit=5)}" if records else ""
+    return (f"skip_end={skip_end} left out {rows}{names}",)
+
+
+def _row_name(record: Sequence[str]) -> str:
+    """The first text of a row or, if it has none, its cells."""
+    cells = [" ".join(cell.split()) for cell in record if cell.strip()]
+    text = next((cell for cell in cells if cell_unit(cell) is None), " ".join(cells))
+    return "an empty row" if not text else text if len(text) <= 40 else f"{text[:39]}…"
+
+
+def _last_records(dialect: Dialect) -> list[list[str]] | None:
+    """Rows at the end of a large file; None if they cannot be read without those before."""
+    if dialect.compression is not None or dialect.encoding.startswith(("utf-16", "utf-32")):
+        return None
+    with dialect.reading(), dialect.path.open("rb") as file:
+        file.seek(max(0, file.seek(0, SEEK_END) - _TAIL))
+        lines = file.read().partition(b"\n")[2]  # without the first line, which is incomplete
+        text = replace(dialect, skip=0).cleaned(BytesIO(lines)).read()
+        return [record for _, _, record in replace(dialect, text=text).records()]
 
 
 def _totals_error(
