@@ -19,6 +19,8 @@ from princomp.io.readers.reader_errors import file_error, malformed, no_rows_err
 
 # Number of records that are checked.
 _SAMPLE = 200
+# Most lines above the header that are recognized as no part of the table.
+_MOST_TITLE_LINES = 10
 
 
 def read_header(dialect: Dialect, requested: Collection[str] = ()) -> Dialect:
@@ -58,6 +60,8 @@ def read_header(dialect: Dialect, requested: Collection[str] = ()) -> Dialect:
     count = dialect.header
     if count is None:
         is_named = bool(requested) and set(map(str, requested)) <= set(cells[0])
+        if not is_named:
+            _refuse_title(dialect, cells, lines)
         count = 1 if is_named else _count_header_lines(dialect, cells, notes)
     count = min(count, len(records))
     if count == 0:
@@ -72,7 +76,6 @@ def read_header(dialect: Dialect, requested: Collection[str] = ()) -> Dialect:
     unnamed, row = not names[0], "row" if "row" not in names else "column 1"
     names = [name or (f"column {j}" if j > 1 else row) for j, name in enumerate(names, 1)]
     if dialect.header is None and count == 1:
-        _refuse_title(dialect, cells, lines)
         _refuse_second_header(dialect, names, cells, lines)
     return replace(
         dialect,
@@ -196,22 +199,56 @@ def _fit_names(
     return names
 
 
-def _title_error(dialect: Dialect, line: int, table: int, width: int) -> MalformedFileError:
+def _title_error(
+    dialect: Dialect, line: int, table: int, width: int, *, fields: int = 1, joined: str = ""
+) -> MalformedFileError:
     """Make the error for a line above the table, which begins at line ``table``."""
-    problem = f"line {line} has 1 field, and lines from {table} on have {width}"
+    noun = "field" if fields == 1 else "fields"
+    problem = f"line {line} has {fields} {noun}, and lines from {table} on have {width}"
     hint = f"If the lines before are no part of the table, leave them out: skip={table - 1}."
-    return malformed(dialect.path, problem, hint, line=line)
+    return malformed(dialect.path, problem, hint + joined, line=line)
 
 
 def _refuse_title(dialect: Dialect, cells: list[list[str]], lines: list[int]) -> None:
-    """Refuse a title above the header, on a line that was padded with separators."""
-    filled = [sum(map(bool, row)) for row in cells]
-    top = next((i for i, count in enumerate(filled) if count > 1), 0)
-    if not (top and top + 1 < len(cells) and filled[0] and cells[0][0]):
-        return
+    """Refuse lines above the header, such as a title, also if they were padded with separators."""
     is_text = dialect.number_format.is_text
-    if all(map(is_text, filter(None, cells[top]))) and not all(map(is_text, cells[top + 1])):
-        raise _title_error(dialect, lines[0], lines[top], filled[top])
+    filled = [sum(map(bool, row)) for row in cells]
+    for top in range(1, min(len(cells) - 1, _MOST_TITLE_LINES + 1)):
+        most_above = max(filled[:top])
+        if filled[top] <= max(most_above, 1) or not all(map(is_text, filter(None, cells[top]))):
+            continue
+        if most_above == 1:
+            is_title = (top > 1 or bool(cells[0][0])) and not all(map(is_text, cells[top + 1]))
+        else:
+            is_title = _names_numbers(cells[top:], dialect.number_format) and (
+                top > 1 or _may_be_title(cells[0], len(cells[1]))
+            )
+        if is_title:
+            joined = " header=2 joins both lines to names." if top == 1 < most_above else ""
+            place = lines[0], lines[top], max(filled[top : top + 2])
+            raise _title_error(dialect, *place, fields=filled[0], joined=joined)
+
+
+def _names_numbers(cells: list[list[str]], number_format: NumberFormat) -> bool:
+    """Whether the first line names all columns, but perhaps the first, and one holds numbers.
+
+    The numbers begin in the next line, and are at least half of the cells in their column.
+    """
+    names, *rows = cells
+    rows = [row for row in rows if len(row) == len(names)]
+    if not all(names[1:]) or not rows or len(cells[1]) != len(names):
+        return False
+    for column in zip(*rows, strict=True):
+        are_numbers = [amount_of(cell, number_format) is not None for cell in filter(None, column)]
+        if column[0] and are_numbers[0] and 2 * sum(are_numbers) >= len(are_numbers):
+            return True
+    return False
+
+
+def _may_be_title(first: list[str], width: int) -> bool:
+    """Whether a line is unlike names of all columns but the first, and of groups of columns."""
+    filled = sum(map(bool, first))
+    return all(first[:filled]) and not filled == len(first) == width - 1
 
 
 def _refuse_second_header(

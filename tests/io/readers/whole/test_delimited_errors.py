@@ -40,12 +40,12 @@ def test_ragged_rows_are_refused_with_row_and_line(write):
 
 
 def test_lines_above_and_below_the_table_can_be_left_out_as_the_hint_says(write):
-    for top, end, options in (
-        ("device,XR\nday,1\n", "", {"skip": 2}),
-        ("", "(3 rows)\n", {"skip_end": 1}),
+    for top, end, options, hint in (
+        ("device,XR\nday,1\n", "", {"skip": 2}, "skip=2."),
+        ("", "(3 rows)\n", {"skip_end": 1}, "skip_end= "),
     ):
         path = write(f"{top}a,b,c\n1,2,5\n3,4,1\n6,2,2\n{end}")
-        assert f"{next(iter(options))}= " in refused(MalformedFileError, path).hint
+        assert hint in refused(MalformedFileError, path).hint
         assert read_whole(path, options=ReadOptions(**options)).data.tolist()[0] == [1, 2, 5]
 
 
@@ -229,6 +229,50 @@ def test_a_title_filled_up_with_separators_asks_for_the_lines_to_skip(write):
         assert read_whole(path, options=ReadOptions(skip=skip)).columns == ("a", "b", "c")
     # A first line with one empty name is not a title.
     assert read_whole(write("a,\n1,2\n2,3\n")).columns == ("a", "column 2")
+
+
+ROWS_OF_INSTITUTES = "r0;14,2;84,1;75,8\nr1;13,1;80,4;70,2\nr2;15;81,5;79,9\nr3;11;88,2;71\n"
+
+
+@pytest.mark.parametrize("names", ["n;a;b;c\n", ";a;b;c\n"])
+@pytest.mark.parametrize(
+    "top",
+    [
+        "Institut;Statistik;;\n;;;\n",
+        "Bericht;2020;;\n",
+        "2020;;;\n",
+        ";;Bericht;\n;;;\n",
+        "Bericht; Stand\nMai; Juni\n\n",
+        "Bericht\nStand Mai\n\n",
+        "Bericht;2020\nam;1.5.\n\n",
+    ],
+)
+def test_lines_above_the_header_with_several_fields_are_left_out_as_the_hint_says(
+    write, top, names
+):
+    path = write(top + names + ROWS_OF_INSTITUTES)
+    error = refused(MalformedFileError, path)
+    skip = top.count("\n")
+    assert f"lines from {skip + 1} on have 4" in str(error)
+    assert error.place["line"] == 1
+    assert f"leave them out: skip={skip}." in error.hint
+    table = read_whole(path, options=ReadOptions(skip=skip), id_column=None)
+    assert table.columns == ("a", "b", "c")
+    assert table.data[0].tolist() == [14.2, 84.1, 75.8]
+
+
+def test_a_line_above_the_header_may_also_belong_to_the_names(write):
+    path = write("name;Length;;\nid;min;max;mean\n" + ROWS_OF_INSTITUTES)
+    assert "skip=1. header=2 joins both lines" in refused(MalformedFileError, path).hint
+    table = read_whole(path, options=ReadOptions(header=2), id_column="name id")
+    assert table.columns == ("Length min", "max", "mean")
+
+
+@pytest.mark.parametrize("top", [";a;b;c\nu;cm;kg;m\n", "x;L;;W\nn;a;b;c\n", ";L;;\nn;a;b;c\n"])
+def test_units_and_names_of_groups_are_no_lines_above_the_header(write, top):
+    error = refused(MalformedFileError, write(top + ROWS_OF_INSTITUTES))
+    assert "is it a second line of names or units?" in str(error)
+    assert "skip=" not in error.hint
 
 
 def test_blanks_between_the_fields_of_a_csv_file_ask_for_the_separator(write):
