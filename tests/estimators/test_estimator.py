@@ -131,7 +131,7 @@ def test_truncation_of_a_fit_that_kept_no_scatter(rng):
         NotAvailableError, match="kept no scatter and only 8 of 19 components"
     ) as caught:
         model.truncated(9)
-    assert "covariance_eigh" in caught.value.hint
+    assert "n_components=None: all 19 components" in caught.value.hint
     with pytest.raises(NotAvailableError):
         model.rescaled("unit")
     with pytest.raises(NotAvailableError, match="range"):

@@ -129,16 +129,20 @@ def _hint_for_mergeable(fitted: Fitted, rank: int) -> str:
     """Hint at a fit within the memory limit whose summary represents all rows."""
     p, limit = fitted.p, fitted.problem.memory_limit
     available = memory_limit(None) if limit is None else limit
+    components_fit = rank < p and 3 * 8 * rank * p <= available
+    # Weights below 1 leave fewer components than rows.
+    keeps_all = fitted.problem.n_components is not None and fitted.summary.rows >= rank
+    if components_fit and keeps_all:
+        size = format_bytes(8 * rank * p)  # less than a scatter
+        return (
+            f"fit with n_components=None: all {rank:,} components, of {size}, stand for the rows "
+            "(then truncated(k) keeps k of them)"
+        )
     if _memory_to_add(p) <= available:
         scatter = format_bytes(8 * p * p)
         return f"fit with svd_solver='covariance_eigh', which keeps a scatter of {scatter}"
-    if rank < p and 3 * 8 * rank * p <= available:
-        if fitted.problem.n_components is None:  # weights below 1 leave fewer components than rows
-            return "fit with svd_solver='full', which keeps a triangle"
-        return (
-            f"fit with n_components=None: all {rank:,} components stand for the rows "
-            "(then truncated(k) keeps k of them)"
-        )
+    if components_fit:
+        return "fit with svd_solver='full', which keeps a triangle"
     return (
         "fit with svd_solver='sketch' and a whole number of components: a sketch can be "
         "merged, and its error is estimated"
