@@ -30,7 +30,7 @@ from princomp.core.routes.moments import (
 )
 from princomp.core.routes.row_gram import GRAM_ROWS, SEARCH_ROWS, SPARSE_GRAM_ROWS
 from princomp.core.routes.tiles import TILES
-from princomp.errors import NotAvailableError, ParameterError
+from princomp.errors import NotAvailableError, ParameterError, ShapeError
 from princomp.linalg import limit_threads
 from princomp.summaries import Moments, block_rows, wide_block_rows
 
@@ -243,6 +243,12 @@ def test_a_plan_has_the_defaults_of_a_fit():
     assert Request.of(PCAParameters()) == Request()
 
 
+def test_a_plan_of_one_row_is_refused_as_a_fit_is():
+    for refused in (plan, PCA().fit):
+        with pytest.raises(ShapeError, match="needs at least 2 rows, and there is 1 sample"):
+            refused([[1.0, 2.0]])
+
+
 def test_the_defaults_are_those_of_scikit_learn():
     theirs, ours = decomposition.PCA().get_params(), PCA().get_params()
     assert {name: ours[name] for name in theirs} == theirs
@@ -274,6 +280,7 @@ def test_planned_memory_is_close_to_the_measured_peak(rng, shape, parameters):
         ((60, 12_000), False, {"n_components": 50, "svd_solver": "sketch", "scale": "unit"}),
         ((6000, 6000), True, {"n_components": 20, "svd_solver": "sketch"}),
         ((400, 4000), False, {"svd_solver": "row_gram"}),
+        ((50, 20_000), False, {"n_components": 40, "svd_solver": "randomized"}),
     ],
 )
 def test_planned_memory_is_enough(rng, shape, sparse, parameters):

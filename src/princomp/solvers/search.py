@@ -216,7 +216,9 @@ class SearchSpace:
             block = orthonormal(remainder)
             if not np.linalg.norm(coordinates) > _MAX_PART_INSIDE:
                 return block
-            in_space = np.linalg.norm(coordinates, axis=0) > _MAX_PART_INSIDE / np.sqrt(len(block))
+            limit = _MAX_PART_INSIDE / np.sqrt(len(block))
+            lengths = np.linalg.norm(coordinates, axis=0)
+            in_space = lengths > limit
             block[in_space] = rng.standard_normal((int(in_space.sum()), self.size))
 
 

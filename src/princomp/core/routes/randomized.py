@@ -15,10 +15,10 @@ class RandomizedRoute(Route):
     summary, solver = "columns", "randomized"
 
     def cost(self, problem: Problem) -> Cost:
-        """Panels of rows; a sketch, its factor and the product it is made of."""
+        """Panels of rows; a sketch, its factors, and products and axes in float64."""
         n, p = problem.rows, problem.columns
         k = problem.max_components
-        sketch = 4 * (k + 10) * max(n, p) * problem.itemsize
+        sketch = 7 * (k + 10) * max(n, p) * 8
         return Cost(panels_in_flight(problem) + sketch, None)
 
     def solve(self, fit: FitContext) -> Solution | Abandoned:
