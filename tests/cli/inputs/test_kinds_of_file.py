@@ -127,3 +127,9 @@ def test_header_lines_apply_with_header_and_are_refused_without_one(princomp, tm
     done = princomp("fit", "t.csv", "--no-header", *lines, "--force")
     assert done.code == 2
     assert "--header-lines" in done.error["message"]
+
+
+def test_a_note_names_words_for_missing_cells_that_do_not_occur(princomp, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,-999\n2,3\n4,5\n7,8\n")
+    found = princomp("fit", "t.csv", "--na", "-999;-99", "-k", 1)
+    assert "note: no cell is '-999;-99' (--na)" in found.err

@@ -88,6 +88,7 @@ def infer_table(
     n_read = len(table)
     if complete:
         table = _without_empty_rows(reader, table, notes)
+        notes += _notes_on_na(reader)
     n_left_out = n_read - len(table) + (dialect.skip_end or 0)
     choice, id_notes = find_id_column(
         _without_blank_rows(table, candidates),
@@ -185,6 +186,14 @@ def _without_empty_rows(reader: Reader, table: pa.Table, notes: list[str]) -> pa
     if empty:
         notes.append(f"left out {empty:,} empty {'row' if empty == 1 else 'rows'} at the end")
     return table.slice(0, len(table) - empty)
+
+
+def _notes_on_na(reader: Reader) -> list[str]:
+    """Note on words for missing cells that no cell of the file has, also in unread columns."""
+    number_format = reader.dialect.number_format
+    texts = reader.read_as_text(reader.dialect.names) if number_format.na else None
+    unused = [] if texts is None else number_format.unused_na(texts.columns)
+    return [f"no cell is {' or '.join(map(repr, unused))} (na=)"] if unused else []
 
 
 def _without_blank_rows(table: pa.Table, names: list[str]) -> pa.Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from princomp.linalg import cached_property
@@ -187,6 +187,32 @@ class NumberFormat:
             return column
         missing = compute.is_in(column, value_set=pa.array(self._missing_numbers))
         return compute.if_else(missing, pa.scalar(None, pa.float64()), column)
+
+    def unused_na(self, columns: Iterable[pa.ChunkedArray]) -> list[str]:
+        """Words in ``na`` that no cell of these columns of text has, also in other spellings."""
+        unused = {
+            word: plain_minus(word.strip()) for word in self.na if word.strip() not in MISSING
+        }
+        for cells in columns:
+            unused = {word: text for word, text in unused.items() if not self._occurs(text, cells)}
+        return list(unused)
+
+    def _occurs(self, word: str, cells: pa.ChunkedArray) -> bool:
+        """Whether a cell of a column is a word, or has its number."""
+        import pyarrow.compute as compute
+
+        cells = compute.replace_substring(compute.utf8_trim_whitespace(cells), "\u2212", "-")
+        if compute.any(compute.equal(cells, word)).as_py():
+            return True
+        number = self._number(word)
+        if number is None:
+            return False
+        # In all spellings of a number, only marks are between its digits.
+        digits = re.sub(r"[^0-9]", "", word.lower().partition("e")[0]).strip("0") or "0"
+        found = cells.filter(compute.match_substring_regex(cells, "[^0-9]*".join(digits)))
+        plain = replace(self, na=())
+        amounts = (amount_of(cell, plain) for cell in compute.unique(found).to_pylist())
+        return any(amount is not None and amount[1] == number for amount in amounts)
 
 
 PLAIN = NumberFormat()
