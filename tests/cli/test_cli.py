@@ -121,7 +121,7 @@ def test_fit_prints_a_summary(princomp):
     assert "(left out)" in done.out
     assert "solid: PC1 and PC2 (axes within 23° in another sample)\n" in done.out
     named = "the rows are named by column 'State', which differs in all rows"
-    assert done.err == f"note: {named}; --no-id keeps it as data\n"
+    assert done.err == f"note: {named}; --no-id leaves it out\n"
 
 
 def test_fit_gives_the_verdicts_of_a_report(princomp, tmp_path, draw_only):
@@ -148,7 +148,7 @@ def test_notes_are_in_the_document_and_not_on_stderr(princomp):
     done = princomp("fit", ARRESTS, "--json")
     assert done.err == ""
     named = "the rows are named by column 'State', which differs in all rows"
-    assert done.document["notes"] == [f"{named}; --no-id keeps it as data"]
+    assert done.document["notes"] == [f"{named}; --no-id leaves it out"]
 
 
 @pytest.mark.parametrize("command", ["fit", "plan", "choose"])

@@ -190,7 +190,7 @@ def test_notes_name_their_files(princomp, tmp_path):
     write_table(tmp_path, "csv", X, stem="p3", ids=IDS)
     done = princomp("fit", "p1.csv", "p3.csv", "--no-scores")
     named = "the rows are named by column 'id', the first column"
-    assert done.err == f"note: p1.csv: {named}; --no-id keeps it as data\n"
+    assert done.err == f"note: p1.csv: {named}; --no-id leaves it out\n"
     done = princomp("fit", "p1.csv", "p2.csv", "--no-scores", "--force")
     assert done.err == "note: p1.csv: left out 1 text column: id\n"
     # For a model with ids, one file without ids removes the ids of all rows.

@@ -76,6 +76,31 @@ def test_a_number_in_another_notation_is_not_called_missing(cell, tmp_path):
     assert "na=" not in hint
 
 
+@pytest.mark.parametrize("cell", ["64,86*", "64.86a", "-5*", ".5?"])
+def test_a_number_with_a_footnote_is_not_called_missing(cell, tmp_path):
+    hint = refused(write_csv(tmp_path, [*(f"{i}.5" for i in range(7)), cell])).hint
+    assert hint == "Correct the cell, or exclude 'height'."
+
+
+@pytest.mark.parametrize(
+    ("given", "cells"),
+    [
+        ({"decimal": ","}, [f"{i}.5" for i in range(8)]),
+        ({"decimal": "."}, DECIMAL_COMMAS),
+        ({"thousands": ","}, DECIMAL_COMMAS),
+        ({"decimal": ",", "thousands": "."}, [f"{i},234.5" for i in range(1, 9)]),
+    ],
+)
+def test_marks_that_do_not_fit_are_to_be_left_out(given, cells, tmp_path):
+    path = write_csv(tmp_path, cells)
+    path.write_text(path.read_text().replace(".5\n", "\n"))
+    error = refused(read_table(path, **given))
+    written = " and ".join(f"{name}={mark!r}" for name, mark in given.items())
+    assert f"{cells[0]!r} is not a number with {written}" in error.message
+    assert f"Leave {written} out" in error.hint
+    assert PCA(scale="unit").fit(path).n_features_in_ == 2
+
+
 def test_a_unit_in_a_column_without_units_is_described_without_empty_quotes(tmp_path):
     error = refused(write_csv(tmp_path, [*(f"{i}.5" for i in range(7)), "7.5 kg"]))
     assert "'7.5 kg' has a unit, and most cells of the column have none" in error.message
@@ -106,3 +131,18 @@ def test_a_requested_column_of_dates_is_not_called_text(tmp_path):
     pd.DataFrame({"a": [1.5, 2.5], "day": pd.Timestamp("2024-01-31")}).to_parquet(path)
     hint = refused(read_table(path, columns=["a", "day"])).hint
     assert hint.startswith("The column does not hold numbers: exclude 'day'")
+
+
+@pytest.mark.parametrize(
+    ("names", "outcome", "columns"),
+    [
+        (["u", "v", "w", "x"], "leaves it out", ("a", "b")),
+        ([f"2024-01-{day}" for day in (11, 13, 12, 14)], "leaves it out", ("a", "b")),
+        ([17, 4, 99, 3], "keeps it as data", ("id", "a", "b")),
+    ],
+)
+def test_the_note_on_names_says_what_becomes_of_them_otherwise(names, outcome, columns, tmp_path):
+    path = tmp_path / "rows.csv"
+    pd.DataFrame({"id": names, "a": [1.5, 2, 4, 3], "b": [2, 7, 1, 8]}).to_csv(path, index=False)
+    assert read_table(path).notes[0].endswith(f"; id_column=False {outcome}")
+    assert read_table(path, id_column=False).open().columns == columns

@@ -53,6 +53,22 @@ def test_columns_left_out_of_both_files_explain_no_difference(tmp_path):
     assert caught.value.hint == "Rename or exclude columns, or name those to use."
 
 
+@pytest.mark.parametrize("ending", WRITERS)
+def test_a_column_that_not_all_files_have_can_be_excluded(tmp_path, ending):
+    paths = [tmp_path / f"part-{i}.{ending}" for i in range(3)]
+    for i, path in enumerate(paths):
+        part = ROWS[10 * i : 10 * (i + 1)].reset_index(drop=True)
+        WRITERS[ending](part.assign(extra=1.0) if i == 1 else part, path)
+    with pytest.raises(ColumnError, match="new: 'extra'"):
+        PCA().fit(paths)
+    assert PCA().fit(read_table(paths, exclude=["extra"])).n_features_in_ == 3
+    assert PCA().fit(read_table(paths[::-1], exclude=["extra", "a"])).n_features_in_ == 2
+    with pytest.raises(ColumnError, match=r"part-0.*: no column 'typo'"):
+        PCA().fit(read_table(paths, exclude=["extra", "typo"]))
+    with pytest.raises(ColumnError, match="no column 'extra'"):
+        PCA().fit(read_table(paths[0], exclude=["extra"]))
+
+
 def test_columns_of_batches_are_selected_in_each_batch():
     batches = [ROWS[:20].assign(group="a"), ROWS[20:].assign(group="a")]
     for table in (iter(batches), lambda: iter(batches)):

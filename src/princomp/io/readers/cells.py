@@ -229,6 +229,8 @@ def bad_cell_hint(column: str, value: object, *, typed: bool = False) -> str:
         return f"Correct the cell, replace it by NaN if it is missing, or exclude {column!r}."
     if re.fullmatch(r"(?=.*\d)[-+\d.,'’()eEdD ]+", word):  # such as 1.0D+05 or (12.5)
         return f"Correct the cell (a number is written as 1234.5 or 1.2e5), or exclude {column!r}."
+    if re.match(r"[-+]?[.,]?\d", word):  # such as 64.86*, a number with a footnote
+        return f"Correct the cell, or exclude {column!r}."
     missing = f"na=[{word!r}]" if len(word) <= 20 else "write NA"
     return f"Correct the cell, say that it is missing ({missing}), or exclude {column!r}."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -29,12 +29,21 @@ from princomp.io.readers.left_out import (
     left_out_notes,
     true_false_notes,
 )
-from princomp.io.readers.number_text import NumberFormat, Unit, amount_of, cell_unit, column_unit
+from princomp.io.readers.number_text import (
+    PLAIN,
+    NumberFormat,
+    Unit,
+    amount_of,
+    cell_unit,
+    column_unit,
+)
 from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.rows_at_end import empty_rows_at_end, refuse_totals, skipped_notes
 from princomp.io.readers.source import TableSource
 from princomp.io.readers.unclear_points import may_have_groups, points_in, unclear_mark_error
 
+# Formats in which numbers are sought if none are found in the one that the user gave.
+_FORMATS = (PLAIN, NumberFormat(","), NumberFormat(".", ","), NumberFormat(",", "."))
 # At least one digit is not 0, because 0000 is the number zero.
 _CODE = r"\s*0+[1-9][0-9]*\s*"
 
@@ -100,7 +109,11 @@ def infer_table(
     )
     notes += id_notes
     table = table.select([*choice.names, *choice.ids])
-    table, units = _checked_numbers(reader, table, choice, n_left_out if complete else None)
+    given = {name: getattr(selection.options, name) for name in ("decimal", "thousands")}
+    given_marks = {name: mark for name, mark in given.items() if mark is not None}
+    table, units = _checked_numbers(
+        reader, table, choice, n_left_out if complete else None, given_marks
+    )
     assumes_point = dialect.assumes_point and not _are_decimal_points(reader, table, choice, units)
     notes += [f"numbers of {name!r} are in {unit}" for name, unit in units.items()]
     if complete and not choice.requested:
@@ -129,11 +142,16 @@ def infer_table(
 
 
 def _checked_numbers(
-    reader: Reader, table: pa.Table, choice: Choice, n_left_out: int | None
+    reader: Reader,
+    table: pa.Table,
+    choice: Choice,
+    n_left_out: int | None,
+    given_marks: Mapping[str, str],
 ) -> tuple[pa.Table, dict[str, Unit]]:
     """Convert text to numbers where possible; refuse totals and numbers that may be none.
 
     ``n_left_out`` is the number of rows left out at the end; None if more rows follow.
+    ``given_marks`` are the options ``decimal`` and ``thousands`` that the user gave.
     """
     dialect = reader.dialect
     # If skip_end was given, a last row of sums is accepted, but not one with a word for totals.
@@ -147,7 +165,7 @@ def _checked_numbers(
             number_format=dialect.number_format,
             sums=sums,
         )
-    table, units = _cast_columns(table, choice, dialect)
+    table, units = _cast_columns(table, choice, dialect, given_marks)
     if n_left_out is not None and sums:
         refuse_totals(table, dialect.origin, n_left_out)  # sums of numbers that were text
     _refuse_doubtful(reader, table, choice, units)
@@ -215,7 +233,7 @@ def _without_empty_columns(table: pa.Table, choice: Choice, notes: list[str]) ->
 
 
 def _cast_columns(
-    table: pa.Table, choice: Choice, dialect: Dialect
+    table: pa.Table, choice: Choice, dialect: Dialect, given_marks: Mapping[str, str]
 ) -> tuple[pa.Table, dict[str, Unit]]:
     """Convert text columns to numbers or booleans if all their cells allow it."""
     units: dict[str, Unit] = {}
@@ -226,6 +244,8 @@ def _cast_columns(
         cast, unit = _cast_column(column, dialect.number_format)
         if cast is None:
             _refuse_units(name, column.to_pylist(), dialect.origin)
+            if given_marks:
+                _refuse_other_marks(name, column.to_pylist(), dialect, given_marks)
             # Check here, because convert() reads only plain numbers.
             _refuse_mixed(name, column.to_pylist(), choice.requested, dialect)
             continue
@@ -345,6 +365,25 @@ def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:
     if not str(usual):
         problem = f"{cell!r} has a unit, and most cells of the column have none"
     raise origin.cell_error(name, i, problem, f"Write the column in one unit, or exclude {name!r}.")
+
+
+def _refuse_other_marks(
+    name: str, cells: list[str | None], dialect: Dialect, given_marks: Mapping[str, str]
+) -> None:
+    """Refuse a column of numbers whose marks are not those that the user gave."""
+    present = [(i, cell) for i, cell in enumerate(cells) if cell and cell.strip()]
+    other = [
+        (i, cell)
+        for i, cell in present
+        if dialect.number_format.is_text(cell) and not all(f.is_text(cell) for f in _FORMATS)
+    ]
+    if 2 * len(other) <= len(present):
+        return
+    i, cell = other[0]
+    given = " and ".join(f"{option}={mark!r}" for option, mark in given_marks.items())
+    hint = f"Leave {given} out, so that the marks in numbers are detected; if only this column has "
+    hint += f"others, exclude {name!r}."
+    raise dialect.origin.cell_error(name, i, f"{cell!r} is not a number with {given}", hint)
 
 
 def _refuse_mixed(name: str, cells: list[str | None], requested: bool, dialect: Dialect) -> None:

@@ -207,12 +207,17 @@ def open_files(
     without_ids = Selection(columns, exclude, options=options)
     with_ids = without_ids._replace(id_column=id_column or None, find_ids=id_column is None)
     empty: dict[Path, NoRowsError] = {}
+    # Each of several files may lack columns that are excluded: the excluded names lacking in each.
+    excluded = {*map(str, exclude)} if len(paths) > 1 and not isinstance(exclude, str) else set()
+    lacking: list[set[str]] = []
 
     def opened(some: Sequence[Path], selection: Selection) -> Iterator[tuple[Path, Source]]:
         """Open the files that have rows. Spark writes some without, for example."""
         for path in some:
             try:
-                yield path, open_source(path, selection)
+                source, absent = _open_one(path, selection, excluded)
+                lacking.append(absent)
+                yield path, source
             except NoRowsError as error:
                 empty[path] = error
             except MalformedFileError as error:
@@ -232,17 +237,31 @@ def open_files(
         for i, (path, source) in enumerate(others):
             if counting := [name for name in first.unused if name in (source.columns or ())]:
                 selection = with_ids._replace(exclude=[*exclude, *counting])
-                others[i] = path, open_source(path, selection)
+                others[i] = path, _open_one(path, selection, excluded)[0]
     except (ColumnError, ParameterError) as error:
         if id_column is not None or not _lacks_id_column(error, first.id_column):
             raise
         (_, first), *others = opened(paths, without_ids)
+    if unknown := set.intersection(*lacking):  # in no file
+        open_source(paths[0], without_ids._replace(exclude=sorted(unknown)))  # raises the error
     table = SourceChain.of([first, *(source for _, source in others)])
     if empty:
         left_out = listed([str(path) for path in empty])
         note = f"left out {counted(len(empty), 'file')} without rows: {left_out}"
         table.notes = (*table.notes, note)
     return table
+
+
+def _open_one(path: Path, selection: Selection, excluded: set[str]) -> tuple[Source, set[str]]:
+    """Open a file that may lack columns among ``excluded``; also return those that it lacks."""
+    try:
+        return open_source(path, selection), set()
+    except ColumnError as error:
+        absent = excluded.intersection(error.place.get("missing", ()))
+        if not absent or "available" not in error.place:
+            raise
+    kept = [name for name in selection.exclude if str(name) not in absent]
+    return open_source(path, selection._replace(exclude=kept)), absent
 
 
 def _refuse_ineffective(options: ReadOptions, paths: Sequence[Path]) -> None:

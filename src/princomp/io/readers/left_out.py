@@ -264,7 +264,10 @@ def find_id_column(
     column = f"column {name!r}, {why}"
     if unnamed and name == first:
         column = "the first column, which has no name"
-    note = f"the rows are named by {column}; id_column=False keeps it as data"
+    cells = table.column(name)[:100].to_pylist()
+    is_text = any(number_format.is_text(cell) for cell in cells if cell)
+    note = f"the rows are named by {column}; id_column=False "
+    note += "leaves it out" if is_text else "keeps it as data"
     if name == first and not unnamed and _has_fractions(first_cells[:100], number_format):
         note = WarningNote(
             f"column {name!r} holds fractions, but its name says that it names the rows, so it was "
