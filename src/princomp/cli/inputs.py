@@ -68,6 +68,7 @@ def _open_files(
     columns: list[str] | None,
     exclude: Sequence[str] = (),
     id_column: str | None = None,
+    of_model: bool = False,
 ) -> io.Source:
     flags = click.get_current_context().params
     arguments: Any = {
@@ -75,6 +76,7 @@ def _open_files(
         "exclude": exclude,
         "id_column": False if flags.get("no_id") else id_column,
         "options": given_read_options(),
+        "of_model": of_model,
     }
     if "-" not in files:
         return io.open_files(files, **arguments)
@@ -142,7 +144,7 @@ def _open_columns(
     files: Sequence[str], names: list[str], id_column: str | None, allow_unnamed: bool, hint: str
 ) -> tuple[io.Source, list[str]]:
     try:
-        return _open_files(files, names, id_column=id_column), []
+        return _open_files(files, names, id_column=id_column, of_model=True), []
     except (errors.ColumnError, errors.ParameterError) as error:
         place = error.place
         file, missing = place.get("file"), place.get("missing")

@@ -142,7 +142,7 @@ class TableSchema:
             X = self._checked_frame(X)
             # Columns without names are used in their order.
             named = None if self.names is None or _labels(X) is None else self.text_names()
-            return rows_of(from_frame(X, columns=named) if named else X)
+            return rows_of(from_frame(X, columns=named, of_model=True) if named else X)
         else:
             by_name = is_file(X) or callable(X) or isinstance(X, Iterator)
             known = list(map(str, self.names)) if by_name and self.names is not None else None

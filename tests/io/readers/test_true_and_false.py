@@ -104,7 +104,7 @@ def test_true_among_digits_is_refused(tmp_path, others, columns):
     with pytest.raises(NotNumericError, match=r"row 9 .*'true' is not a number") as caught:
         read_whole(path, columns=columns)
     assert "na=" not in caught.value.hint
-    assert "as numbers or as true and false" in caught.value.hint
+    assert "as numbers, or as true and false" in caught.value.hint
 
 
 def test_true_among_numbers_of_a_frame_is_refused():

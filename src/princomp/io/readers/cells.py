@@ -127,13 +127,16 @@ def long_integer_error(column: str, i: int, value: object, origin: Origin) -> No
     leave_out = "leave the column out"
     if origin.file is not None:
         leave_out = f"name the rows by them (id_column={column!r}) or exclude=[{column!r}]"
+    hint = f"If these are identifiers, {leave_out}; if they are quantities, write them as "
+    hint += "floating-point numbers."
+    if origin.of_model:
+        hint = "Write the column as floating-point numbers."
     return origin.cell_error(
         column,
         i,
         f"the integer {integer_text(value)} is beyond 2**53 = {LARGEST_INTEGER}, "
         "so its last digits would be lost",
-        f"If these are identifiers, {leave_out}; if they are quantities, write them as "
-        "floating-point numbers.",
+        hint,
     )
 
 
@@ -213,26 +216,24 @@ def convert_text_column(
     return np.array(numbers_read, dtype=np.float64)
 
 
-def bad_cell_hint(column: str, value: object, *, typed: bool = False) -> str:
+def bad_cell_hint(column: str, value: object, origin: Origin, *, typed: bool = False) -> str:
     """Make the hint for a cell of text among numbers; ``typed`` as in ``decimal_mark_hint``."""
     word = str(value).strip()
     if word[:1] in "<>≤≥" and word[1:].strip()[:1].isdigit():
-        return (
-            "A value beyond a detection limit is not missing: write a number, such as half the "
-            f"limit, or exclude {column!r}."
-        )
+        hint = origin.or_exclude(column, "write a number, such as half the limit")
+        return f"A value beyond a detection limit is not missing: {hint}"
     if is_true_or_false(word):
-        return (
-            f"Write the column in one way, as numbers or as true and false, or exclude {column!r}."
-        )
+        action = "Write the column in one way: as numbers, or as true and false"
+        return origin.or_exclude(column, action)
     if typed:
-        return f"Correct the cell, replace it by NaN if it is missing, or exclude {column!r}."
+        return origin.or_exclude(column, "Correct the cell", "replace it by NaN if it is missing")
     if re.fullmatch(r"(?=.*\d)[-+\d.,'’()eEdD ]+", word):  # such as 1.0D+05 or (12.5)
-        return f"Correct the cell (a number is written as 1234.5 or 1.2e5), or exclude {column!r}."
+        action = "Correct the cell (a number is written as 1234.5 or 1.2e5)"
+        return origin.or_exclude(column, action)
     if re.match(r"[-+]?[.,]?\d", word):  # such as 64.86*, a number with a footnote
-        return f"Correct the cell, or exclude {column!r}."
+        return origin.or_exclude(column, "Correct the cell")
     missing = f"na=[{word!r}]" if len(word) <= 20 else "write NA"
-    return f"Correct the cell, say that it is missing ({missing}), or exclude {column!r}."
+    return origin.or_exclude(column, "Correct the cell", f"say that it is missing ({missing})")
 
 
 def decimal_mark_hint(file: str | None = None, *, typed: bool = False) -> str:
@@ -263,6 +264,8 @@ def not_numeric_error(
     typed = origin.file is None or origin.file.endswith((".parquet", ".arrow", ".feather", ".ipc"))
     if _has_commas(value):
         hint = decimal_mark_hint(origin.file, typed=typed)
+    elif origin.of_model and (text == "error" or 2 * len(bad) > nonempty):
+        hint = "The model needs numbers in this column: turn its cells into numbers."
     elif text == "error":
         hint = "Leave the column out, or turn its cells into numbers."
     elif 2 * len(bad) > nonempty:
@@ -271,5 +274,5 @@ def not_numeric_error(
             "columns=), or turn its cells into numbers."
         )
     else:
-        hint = bad_cell_hint(column, value, typed=typed)
+        hint = bad_cell_hint(column, value, origin, typed=typed)
     return origin.cell_error(column, bad[0], f"{shown} is not a number ({of_all})", hint)

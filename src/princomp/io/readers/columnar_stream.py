@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -122,7 +123,7 @@ class ColumnarSource(Source):
             file=file,
             unused=choice.unused,
         )
-        self._path = Path(file)
+        self._path, self._of_model = Path(file), selection.of_model
         with reading(self._path, KIND):
             self._kinds = {field.name: field.type for field in schema}
             self._conversions = {name: conversion_of(kind) for name, kind in self._kinds.items()}
@@ -130,6 +131,11 @@ class ColumnarSource(Source):
         self._choice, self.id_column, self.unused = choice, choice.id_column, choice.unused
         if not whole:
             self._resolve_columns()
+
+    @property
+    def row_origin(self) -> Origin:
+        """The file."""
+        return Origin(self.file, of_model=self._of_model)
 
     def _batches(self, names: list[str], start: int) -> Batches:
         """Batches that hold the columns ``names``, each with the number of its first row.
@@ -208,7 +214,7 @@ class ColumnarSource(Source):
         with closing(self._checked_batches(names, 0)) as batches:
             for row, batch in _split(batches, 0, INSPECTED_ROWS):
                 empty = False
-                origin = Origin(self.file, offset=row)
+                origin = replace(self.row_origin, offset=row)
                 for name in tuple(undecided):
                     with reading(self._path, KIND):
                         values = self._numbers(batch.column(name), name, origin)
@@ -282,7 +288,7 @@ class ColumnarSource(Source):
             ]
             table = pa.table(columns, names)
         frame = nw.from_native(table, eager_only=True)
-        converted = convert(frame, self._choice, "leave out", Origin(self.file))
+        converted = convert(frame, self._choice, "leave out", self.row_origin)
         self.columns = converted.columns
         self._set_kinds()
         converted.kinds = self.kinds
@@ -317,7 +323,7 @@ class ColumnarSource(Source):
 
     def _write(self, batch: pa.RecordBatch, row: int, block: NDArray[Any]) -> None:
         """Write the numbers of a batch, whose first row has number ``row``, to ``block``."""
-        origin = Origin(self.file, offset=row)
+        origin = replace(self.row_origin, offset=row)
         columns: list[NDArray[Any]] = []
         with reading(self._path, KIND):
             for name, array in zip(self.columns or (), batch.columns, strict=False):

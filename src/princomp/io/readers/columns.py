@@ -37,6 +37,8 @@ class Selection(NamedTuple):
         Find such a column if ``id_column`` is None.
     options : ReadOptions
         How a file is written.
+    of_model : bool
+        The columns are those of a model, so that none can be left out.
     """
 
     columns: Sequence[str] | None = None
@@ -44,6 +46,7 @@ class Selection(NamedTuple):
     id_column: str | None = None
     find_ids: bool = False
     options: ReadOptions = DETECT
+    of_model: bool = False
 
     def describe(self, part: str | None = None) -> str:
         """Describe the chosen columns and read options, for the fingerprint of a checkpoint."""
@@ -98,6 +101,8 @@ class Origin:
         Number, in the file, of the row that is row 0 here: rows may be a part of a file.
     left_out_below : int, optional
         Number of rows left out below these; None if the last rows cannot be left out (skip_end).
+    of_model : bool
+        As in :class:`Selection`.
     """
 
     file: str | None = None
@@ -105,6 +110,7 @@ class Origin:
     label_of: Callable[[int], object] | None = None
     offset: int = 0
     left_out_below: int | None = None
+    of_model: bool = False
 
     def prefixed(self, text: str) -> str:
         """Prefix ``text`` with the file name."""
@@ -125,6 +131,13 @@ class Origin:
         label = None if self.label_of is None else self.label_of(row)
         line = None if self.line_of is None else self.line_of(row)
         return RowPlace(self.file, row, plain_label(label), line)
+
+    def or_exclude(self, column: str, *actions: str) -> str:
+        """Make a hint of actions and, unless a model needs the column, that to exclude it."""
+        if not self.of_model:
+            actions = (*actions, f"exclude {column!r}")
+        *first, last = actions
+        return f"{', '.join(first)}, or {last}." if first else f"{last}."
 
     def cell_error(self, column: str, row: int, problem: str, hint: str) -> NotNumericError:
         """Make an error about one cell, with its place; ``row`` is counted from 0."""

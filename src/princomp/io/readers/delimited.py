@@ -80,6 +80,7 @@ def infer_table(
     ``complete`` says that the text has all rows; then empty rows at the end are left out, and
     totals are refused. The parser extracts the same columns from other pieces of the text.
     """
+    dialect = replace(dialect, of_model=selection.of_model)
     skipped: tuple[str, ...] = ()
     if complete and dialect.skip_end:
         with dialect.reading(), dialect.open_binary() as stream:
@@ -364,7 +365,8 @@ def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:
     problem = f"{cell!r} is not in the unit of most cells, {str(usual)!r}"
     if not str(usual):
         problem = f"{cell!r} has a unit, and most cells of the column have none"
-    raise origin.cell_error(name, i, problem, f"Write the column in one unit, or exclude {name!r}.")
+    hint = origin.or_exclude(name, "Write the column in one unit")
+    raise origin.cell_error(name, i, problem, hint)
 
 
 def _refuse_other_marks(
@@ -381,8 +383,8 @@ def _refuse_other_marks(
         return
     i, cell = other[0]
     given = " and ".join(f"{option}={mark!r}" for option, mark in given_marks.items())
-    hint = f"Leave {given} out, so that the marks in numbers are detected; if only this column has "
-    hint += f"others, exclude {name!r}."
+    hint = f"Leave {given} out, so that the marks in numbers are detected"
+    hint += "." if dialect.of_model else f"; if only this column has others, exclude {name!r}."
     raise dialect.origin.cell_error(name, i, f"{cell!r} is not a number with {given}", hint)
 
 

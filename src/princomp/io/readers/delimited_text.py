@@ -96,6 +96,8 @@ class Dialect:
         Whether the file has no name for the first column.
     before : Offset
         What precedes ``text`` in the file.
+    of_model : bool
+        As in ``Selection``.
     """
 
     path: Path
@@ -116,6 +118,7 @@ class Dialect:
     label_candidates: tuple[str, ...] = ()
     unnamed: bool = False
     before: Offset = _START
+    of_model: bool = False
 
     @property
     def kind(self) -> str:
@@ -128,7 +131,7 @@ class Dialect:
     @property
     def origin(self) -> Origin:
         """Where the rows come from, for messages."""
-        return Origin(str(self.path), self.line_of, offset=self.before.rows)
+        return Origin(str(self.path), self.line_of, offset=self.before.rows, of_model=self.of_model)
 
     @property
     def is_clean(self) -> bool:

@@ -187,6 +187,7 @@ def open_files(
     exclude: Sequence[str] = (),
     id_column: str | Literal[False] | None = None,
     options: ReadOptions = DETECT,
+    of_model: bool = False,
 ) -> Source:
     """Open one or more files or wildcards, and concatenate them into one table.
 
@@ -194,7 +195,7 @@ def open_files(
     ----------
     names : sequence of paths
         Files without rows are left out, with a note, if others have rows.
-    columns, exclude, options
+    columns, exclude, options, of_model
         As in :class:`Selection`.
     id_column : str or False, optional
         The column that names the rows. None detects one, such as the index that pandas writes;
@@ -204,7 +205,7 @@ def open_files(
 
     paths = expand_patterns(names)
     _refuse_ineffective(options, paths)
-    without_ids = Selection(columns, exclude, options=options)
+    without_ids = Selection(columns, exclude, options=options, of_model=of_model)
     with_ids = without_ids._replace(id_column=id_column or None, find_ids=id_column is None)
     empty: dict[Path, NoRowsError] = {}
     # Each of several files may lack columns that are excluded: the excluded names lacking in each.

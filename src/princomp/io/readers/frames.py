@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -119,6 +120,7 @@ def from_frame(
     id_column: str | None = None,
     find_ids: bool = False,
     text: TextPolicy = "error",
+    of_model: bool = False,
 ) -> TableSource:
     """Extract the numbers of a frame.
 
@@ -138,6 +140,8 @@ def from_frame(
     text : {"error", "leave out"}
         What to do with a column without numbers (text, dates, lists) that is not
         named in ``columns``.
+    of_model : bool
+        The columns are those of a model, so that none can be left out.
 
     Returns
     -------
@@ -156,7 +160,7 @@ def from_frame(
     ShapeError
         There are no rows or no numeric columns.
     """
-    origin = frame_origin(frame)
+    origin = replace(frame_origin(frame), of_model=of_model)
     eager = eager_frame(frame)
     labels: list[Any] = eager.columns
     names = [str(label) for label in labels]

@@ -329,7 +329,8 @@ class TableSource(Source):
         """All rows of a source, with its names and notes."""
         kept = ("columns", "id_column", "notes", "unused")
         properties = {name: getattr(source, name) for name in kept}
-        origin = Origin(source.file, source.row_origin.line_of)
+        found = source.row_origin
+        origin = Origin(source.file, found.line_of, of_model=found.of_model)
         return cls(rows.data, ids=rows.ids, origin=origin, **properties)
 
     @property

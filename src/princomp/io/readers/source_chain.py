@@ -161,7 +161,7 @@ def _column_positions(source: Source, i: int, first: Source) -> NDArray[np.intp]
         if unit != (usual := first.units.get(column, unit)):
             problem = f"its column {column!r} is in {unit or 'no unit'}, that of {known} in "
             problem += usual or "none"
-            hint = f"Write the column in one unit, or exclude {column!r}."
+            hint = source.row_origin.or_exclude(column, "Write the column in one unit")
             raise file_error(ColumnError, name, problem, hint, column=column)
     if first.id_column is not None and source.id_column is None:
         problem = f"has no id column, while {known} has {first.id_column!r}"
@@ -262,8 +262,10 @@ def _refuse_other_kinds(sources: Sequence[Source]) -> None:
             known, usual = first.setdefault(column, (_name(source, i), kind))
             if kind != usual:
                 problem = f"its column {column!r} holds {kind}, that of {known} {usual}"
-                hint = f"Write the column in one way, or exclude {column!r} (or do not list it in "
-                hint += "columns=)."
+                hint = "Write the column in one way"
+                if not source.row_origin.of_model:
+                    hint += f", or exclude {column!r} (or do not list it in columns=)"
+                hint = f"{hint}."
                 raise file_error(ColumnError, _name(source, i), problem, hint, column=column)
 
 

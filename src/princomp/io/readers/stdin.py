@@ -42,6 +42,7 @@ def open_stdin(
     exclude: Sequence[str] = (),
     id_column: str | Literal[False] | None = None,
     options: ReadOptions = DETECT,
+    of_model: bool = False,
 ) -> Source:
     """Open standard input: CSV, TSV, an Arrow stream or .npy, optionally with gzip or zstd.
 
@@ -50,7 +51,7 @@ def open_stdin(
     stream : binary file
         Need not be seekable, and is never closed. Enough is read to detect the format, the
         columns and, in delimited text, which columns hold numbers.
-    columns, exclude, id_column, options
+    columns, exclude, id_column, options, of_model
         As for :func:`~princomp.io.readers.files.open_files`.
 
     Returns
@@ -71,7 +72,8 @@ def open_stdin(
         hint = "Save standard input to a file first, and give the name of the file."
         problem = "untrusted=True reads files only"
         raise file_error(ParameterError, _NAME, problem, hint, parameter="untrusted")
-    selection = Selection(columns, exclude, id_column or None, id_column is None, options)
+    find_ids = id_column is None
+    selection = Selection(columns, exclude, id_column or None, find_ids, options, of_model)
     first, rest = _peek(stream)
     compression = next(
         (name for magic, name in _COMPRESSIONS.items() if first.startswith(magic)), None

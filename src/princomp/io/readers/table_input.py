@@ -78,6 +78,7 @@ class TableInput:
                 id_column=self.id_column or None,
                 find_ids=self.id_column is None,
                 text="leave out",
+                of_model=columns is not None,
             )
         else:
             try:
@@ -87,6 +88,7 @@ class TableInput:
                     exclude=self.exclude,
                     id_column=self.id_column,
                     options=self.options,
+                    of_model=columns is not None,
                 )
             except DataError as error:
                 names = "|".join(field.name for field in fields(ReadOptions))
