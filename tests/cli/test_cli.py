@@ -286,6 +286,26 @@ def test_missing_values_may_be_dropped(princomp, tmp_path):
     assert (found["rows"], found["dropped"]) == (3, 2)
 
 
+@pytest.mark.parametrize(
+    ("header", "flags", "note"),
+    [
+        ("a,hole,b", ("--missing", "drop"), "rows with missing values: 1; they were left out"),
+        ("a,hole,b", ("--missing", "em", "-k", 1), "--missing em: 1 cell "),
+        ("a,flat,b", ("--constant", "drop", "--scale", "unit"), "constant column is dropped: flat"),
+    ],
+)
+def test_commands_that_fit_give_the_same_notes(princomp, tmp_path, header, flags, note):
+    middle = ["5"] * 11 + ["" if "hole" in header else "5"]
+    rows = [f"{i * i % 7},{cell},{i * 5 % 11}" for i, cell in enumerate(middle)]
+    write_csv(tmp_path / "t.csv", header, *rows)
+    for command in (("fit",), ("report",), ("bootstrap", "-n", 5), ("choose", "--rules", "kaiser")):
+        if command[0] in ("bootstrap", "choose") and "em" in flags:
+            continue  # both refuse filled cells
+        done = princomp(*command, "t.csv", "--no-id", *flags)
+        assert done.code == 0
+        assert done.err.count(f"note: {note}") == 1, command
+
+
 def test_existing_results_are_replaced_only_with_force(princomp, tmp_path):
     assert princomp("fit", ARRESTS, "-o", "out").code == 0
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}

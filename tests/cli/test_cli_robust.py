@@ -202,3 +202,13 @@ def test_rows_that_are_not_kept_get_no_hint(princomp, monkeypatch):
 def test_plan_and_choose_refuse_options_of_robust_fits(princomp):
     for args in (("plan", ARRESTS, "--scale", "mad"), ("choose", ARRESTS, "--robust")):
         assert princomp(*args).code == 2
+
+
+@pytest.mark.parametrize("flag", ["--training", "--level 0.9"])
+def test_the_outlier_map_refuses_options_that_a_robust_fit_sets(princomp, flag):
+    assert princomp("fit", ARRESTS, "--robust", "-m", "m.pca").code == 0
+    done = princomp("plot", "outliers", "m.pca", ARRESTS, *flag.split(), "-o", "a.svg")
+    assert done.code == 2
+    name = flag.partition(" ")[0]
+    assert done.err.startswith(f"princomp: {name} does not apply to a RobustPCA")
+    assert done.err.endswith(f"\nHint: leave out {name}\n")

@@ -171,9 +171,14 @@ def test_missing_cells_at_transform(princomp, model, tmp_path):
     done = princomp("transform", "drop.pca", "t.csv")
     assert done.code == 0
     assert _rows(done.out)[2] == ["v", "", ""]
+    note = "rows with missing values: 1; their scores are empty"
+    assert done.err == f"note: {note}\n"
     document = princomp("transform", "drop.pca", "t.csv", "--json").document
     assert document["data"][1] == [None, None]
     assert document["ids"] == ["u", "v"]
+    assert document["notes"] == [note]
+    assert princomp("transform", "drop.pca", ARRESTS).err == ""
+    assert princomp("rotate", "varimax", "drop.pca", "t.csv").err == f"note: {note}\n"
 
 
 def test_json_holds_the_rows_or_their_file(princomp, model, tmp_path):

@@ -13,7 +13,13 @@ from princomp import PCA, report
 from princomp.reports.narrative import assess_reliability, describe_analysis, describe_results
 from princomp.reports.page import MAX_POINTS
 from princomp.reports.request import Request, reported_rows
-from princomp.reports.tables import MAX_LINES, number_cells, variable_table, verdict_table
+from princomp.reports.tables import (
+    MAX_LINES,
+    eigenvalue_table,
+    number_cells,
+    variable_table,
+    verdict_table,
+)
 from princomp.reports.text import Texts
 
 VARIANCES = np.array([1.5748783, 0.9948694, 0.5971291, 0.4164494]) ** 2
@@ -357,6 +363,16 @@ def test_many_components_are_listed_in_part(rng):
     listing = verdict_table(Request(PCA().fit(rng.standard_normal((250, 210)))))
     assert len(listing.columns[0].cells) == MAX_LINES
     assert listing.note.startswith(f"The first {MAX_LINES} of 210 components. High and low")
+
+
+@pytest.mark.parametrize(("k", "note"), [(3, "The first 23 of 29 components."), (12, "")])
+def test_components_that_rows_do_not_allow_are_not_counted(rng, k, note):
+    # 30 rows have at most 29 components with a variance, as the number at the top of the page says.
+    request = Request(PCA(k).fit(rng.standard_normal((30, 60))))
+    assert request.max_components == 29
+    listing = eigenvalue_table(request)
+    assert len(listing.columns[0].cells) == (29 if not note else 23)
+    assert ("The first" in listing.note, listing.note[: len(note)]) == (bool(note), note)
 
 
 def test_many_columns_are_listed_in_part(rng):

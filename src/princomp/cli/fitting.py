@@ -12,7 +12,7 @@ import click
 
 from princomp import core, diagnostics, estimators, io, reports
 from princomp.cli.hints import as_flags
-from princomp.cli.inputs import open_for_fit
+from princomp.cli.inputs import notes_on_cells, open_for_fit
 from princomp.cli.kinds_of_pca import (
     NO_LOADINGS,
     check_kind,
@@ -157,7 +157,7 @@ def _write_outputs(
     if options["robust"] or options["kernel"]:
         model.id_column_ = source.id_column
     if not options["robust"]:
-        notes += _notes_on_cells(fitted, options)
+        notes += notes_on_cells(fitted, scores=not options["no_scores"])
     if options["kernel"]:
         notes.append(NO_LOADINGS)
     elif hint := reports.scale_hint(model, source):
@@ -171,22 +171,6 @@ def _write_outputs(
     with io.all_or_none():
         write_results(model, source, outputs, options["force"], as_json)
     return notes
-
-
-def _notes_on_cells(fitted: Any, options: dict[str, Any]) -> list[str]:
-    """Notes on missing cells and constant columns."""
-    result, imputer = fitted.result, getattr(fitted, "imputer", None)
-    phrases = ("constant column", "rows without any cell", "row without any cell")
-    kept_notes = [
-        note for note in getattr(result, "notes", ()) if any(phrase in note for phrase in phrases)
-    ]
-    filled = getattr(result, "filled", None) if imputer is None else imputer.imputed_
-    if filled is not None and filled.cells:
-        return [str(filled), *kept_notes]
-    if not result.dropped:
-        return kept_notes
-    note = f"rows with missing values: {result.dropped:,}; they were left out of the fit"
-    return [note if options["no_scores"] else f"{note}, and their scores are empty", *kept_notes]
 
 
 @command
@@ -275,5 +259,6 @@ def choose(
             source, rules, seed, progress, None, parameters
         )
     hint = reports.scale_hint(model)
-    notes = [*source.notes, *([] if hint is None else [hint])]
+    notes = [*source.notes, *notes_on_cells(core.fitted_model(model))]
+    notes += [] if hint is None else [hint]
     print_result("choose", as_json, choices, seed=seed, **choices.to_dict(), notes=notes)

@@ -279,7 +279,23 @@ def model_and_rows(
     with progress_bar(quiet) as progress:
         model.fit(source, progress=progress)
     model.id_column_ = source.id_column
-    return model, source, list(source.notes), values
+    return model, source, [*source.notes, *notes_on_cells(core.fitted_model(model))], values
+
+
+def notes_on_cells(fitted: Any, *, scores: bool = False) -> list[str]:
+    """Notes of a fit on missing cells and constant columns; ``scores`` are written."""
+    result, imputer = fitted.result, getattr(fitted, "imputer", None)
+    phrases = ("constant column", "rows without any cell", "row without any cell")
+    kept_notes = [
+        note for note in getattr(result, "notes", ()) if any(phrase in note for phrase in phrases)
+    ]
+    filled = getattr(result, "filled", None) if imputer is None else imputer.imputed_
+    if filled is not None and filled.cells:
+        return [str(filled), *kept_notes]
+    if not result.dropped:
+        return kept_notes
+    note = f"rows with missing values: {result.dropped:,}; they were left out of the fit"
+    return [f"{note}, and their scores are empty" if scores else note, *kept_notes]
 
 
 def rows_and_extra(

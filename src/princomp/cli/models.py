@@ -38,7 +38,14 @@ from princomp.cli.output import (
     print_summary,
     require_stdout,
 )
-from princomp.cli.results import Table, check_outputs, write_rows, write_scores, write_tables
+from princomp.cli.results import (
+    IncompleteRows,
+    Table,
+    check_outputs,
+    write_rows,
+    write_scores,
+    write_tables,
+)
 
 # Number of column names that are listed; --json lists all.
 _MAX_COLUMNS_SHOWN = 20
@@ -290,8 +297,10 @@ def rotate(
         source, source_notes = open_for_model(files, pca)
         notes += source_notes
         core.fitted_model(pca).schema.check_width(source.p)
-        scores, file = partial(diagnostics.rotated_scores, rotation), outputs["scores"]
-        write_scores(scores, source, file, components, force, as_json, pca.n_samples_)
+        scores = IncompleteRows(partial(diagnostics.rotated_scores, rotation))
+        file, n = outputs["scores"], pca.n_samples_
+        write_scores(scores, source, file, components, force, as_json, n)
+        notes += scores.notes()
     variances = np.column_stack([rotation.sums_of_squares, rotation.variances, rotation.rates])
     headings = ["sum_of_squares", "variance", "contribution_rate"]
     tables: dict[str, Table] = {

@@ -145,6 +145,27 @@ def write_scores(
         reporter.advance(rows, done=True)
 
 
+class IncompleteRows:
+    """Computes scores as ``compute`` does, and counts the rows without, which lack values."""
+
+    def __init__(self, compute: Callable[..., Any]) -> None:
+        self.compute, self.count = compute, 0
+
+    def __call__(self, *rows_and_place: Any) -> Any:
+        """Compute the scores of some rows."""
+        import numpy as np
+
+        scores = self.compute(*rows_and_place)
+        self.count += int(np.count_nonzero(np.isnan(scores[:, 0])))
+        return scores
+
+    def notes(self) -> list[str]:
+        """A note on the rows without scores so far."""
+        if not self.count:
+            return []
+        return [f"rows with missing values: {self.count:,}; their scores are empty"]
+
+
 def write_rows(
     command: str,
     source: io.Source,
@@ -163,9 +184,11 @@ def write_rows(
     output, as_json = options["output"], options["as_json"]
     if output is None or as_json:
         require_stdout()
+    is_transform, counted = command == "transform", IncompleteRows(compute)
     contents: dict[str, Any] = {"columns": columns, "notes": notes}
     if as_json and output is None:
-        blocks = list(_blocks(source, compute))
+        blocks = list(_blocks(source, counted))
+        notes += counted.notes() if is_transform else []
         data, ids = np.concatenate([data for data, _ in blocks]), None
         rows = data.astype(object)
         rows[~np.isfinite(data)] = None  # JSON has no NaN
@@ -174,13 +197,14 @@ def write_rows(
             ids = [cell if isinstance(cell, str | int | None) else str(cell) for cell in cells]
         print_document(command, rows=len(data), **contents, data=rows.tolist(), ids=ids)
         return
-    target, numbered = sys.stdout.buffer if output is None else output, command == "transform"
+    target, force = sys.stdout.buffer if output is None else output, options["force"]
     try:
-        n = _write_blocks(target, source, compute, columns, options["force"], numbered=numbered)
+        n = _write_blocks(target, source, counted, columns, force, numbered=is_transform)
     except OutputError as error:
         if output is None and isinstance(error.__cause__, OSError):
             raise stdout_failure(error.__cause__) from error
         raise
+    notes += counted.notes() if is_transform else []
     contents["files"] = {"data": output}
     print_result(command, as_json, list_files=False, rows=n, **contents)
 

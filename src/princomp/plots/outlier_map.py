@@ -156,9 +156,9 @@ def _robust_distances(
     for name, given in (("level", level is not None), ("training", training)):
         if given:
             raise ParameterError(
-                f"{name} does not apply to a RobustPCA, which has its own cut-offs",
+                f"{name}= does not apply to a RobustPCA, which has its own cut-offs",
                 place={"parameter": name},
-                hint=f"leave out {name}",
+                hint=f"leave out {name}=",
             )
     fitted = fitted_model(model)
     reader = RowReader.open(model, X, ids=ids)

@@ -140,8 +140,10 @@ def eigenvalue_table(request: Request) -> Table:
     """List the variances with their rates, cumulative rates, intervals and verdicts."""
     fitted = request.fitted
     names, values = rates_table(request.model)
-    shown = min(len(names), max(fitted.k, 1) + 20, MAX_LINES)
-    note = f"The first {shown:,} of {len(names):,} components." if shown < len(names) else ""
+    # The spectrum may contain a variance that is zero for want of rows.
+    possible = request.max_components
+    shown = min(len(names), possible, max(fitted.k, 1) + 20, MAX_LINES)
+    note = f"The first {shown:,} of {possible:,} components." if shown < possible else ""
     below = ""
     variances, rates, accumulated = values[:shown].T
     columns = [
