@@ -156,7 +156,7 @@ class IncompleteRows:
         import numpy as np
 
         scores = self.compute(*rows_and_place)
-        self.count += int(np.count_nonzero(np.isnan(scores[:, 0])))
+        self.count += int(np.isnan(scores[:, :1]).sum())
         return scores
 
     def notes(self) -> list[str]:
