@@ -146,7 +146,7 @@ def write_scores(
 
 
 class IncompleteRows:
-    """Computes scores as ``compute`` does, and counts the rows without, which lack values."""
+    """Computes scores as ``compute`` does, and counts the rows whose scores are empty."""
 
     def __init__(self, compute: Callable[..., Any]) -> None:
         self.compute, self.count = compute, 0
