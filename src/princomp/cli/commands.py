@@ -128,6 +128,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _replace_closed_streams() -> None:
+    """Let stdout and stderr be streams that can be written, also where the caller closed them."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, ClosedStream())

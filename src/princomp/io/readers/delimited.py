@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -37,6 +37,7 @@ from princomp.io.readers.number_text import (
     cell_unit,
     column_unit,
 )
+from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.rows_at_end import empty_rows_at_end, refuse_totals, skipped_notes
 from princomp.io.readers.source import TableSource
@@ -83,10 +84,7 @@ def infer_table(
     dialect = replace(dialect, of_model=selection.of_model)
     skipped: tuple[str, ...] = ()
     if complete and dialect.skip_end:
-        with dialect.reading(), dialect.open_binary() as stream:
-            text = stream.read()
-        skipped = skipped_notes(replace(dialect, text=text))
-        dialect = replace(dialect, text=dialect.without_last_records(text, dialect.skip_end))
+        dialect, skipped = _without_skipped_rows(dialect, dialect.skip_end)
     named = list(filter(None, (*selection.exclude, selection.id_column)))
     dialect = read_header(dialect, requested=selection.columns or named)
     origin = dialect.origin
@@ -110,11 +108,8 @@ def infer_table(
     )
     notes += id_notes
     table = table.select([*choice.names, *choice.ids])
-    given = {name: getattr(selection.options, name) for name in ("decimal", "thousands")}
-    given_marks = {name: mark for name, mark in given.items() if mark is not None}
-    table, units = _checked_numbers(
-        reader, table, choice, n_left_out if complete else None, given_marks
-    )
+    below = n_left_out if complete else None
+    table, units = _checked_numbers(reader, table, choice, below, selection.options)
     assumes_point = dialect.assumes_point and not _are_decimal_points(reader, table, choice, units)
     notes += [f"numbers of {name!r} are in {unit}" for name, unit in units.items()]
     if complete and not choice.requested:
@@ -136,23 +131,25 @@ def infer_table(
     converted.kinds = {name: TRUE_FALSE if name in booleans else NUMBERS for name in with_cells}
     converted.notes = (*notes, *converted.notes, *true_false_notes(converted.kinds))
     converted.number_format = dialect.number_format
-    below = n_left_out if complete else None
     converted.origin = replace(converted.origin, line_of=file.line_of, left_out_below=below)
     parser = Parser(file, columns, choice.id_column, table.column_names, booleans, units)
     return converted, parser
 
 
+def _without_skipped_rows(dialect: Dialect, skip_end: int) -> tuple[Dialect, tuple[str, ...]]:
+    """Read the text without its last ``skip_end`` rows; also return a note that names them."""
+    with dialect.reading(), dialect.open_binary() as stream:
+        text = stream.read()
+    notes = skipped_notes(replace(dialect, text=text))
+    return replace(dialect, text=dialect.without_last_records(text, skip_end)), notes
+
+
 def _checked_numbers(
-    reader: Reader,
-    table: pa.Table,
-    choice: Choice,
-    n_left_out: int | None,
-    given_marks: Mapping[str, str],
+    reader: Reader, table: pa.Table, choice: Choice, n_left_out: int | None, options: ReadOptions
 ) -> tuple[pa.Table, dict[str, Unit]]:
     """Convert text to numbers where possible; refuse totals and numbers that may be none.
 
     ``n_left_out`` is the number of rows left out at the end; None if more rows follow.
-    ``given_marks`` are the options ``decimal`` and ``thousands`` that the user gave.
     """
     dialect = reader.dialect
     # If skip_end was given, a last row of sums is accepted, but not one with a word for totals.
@@ -166,7 +163,7 @@ def _checked_numbers(
             number_format=dialect.number_format,
             sums=sums,
         )
-    table, units = _cast_columns(table, choice, dialect, given_marks)
+    table, units = _cast_columns(table, choice, dialect, options)
     if n_left_out is not None and sums:
         refuse_totals(table, dialect.origin, n_left_out)  # sums of numbers that were text
     _refuse_doubtful(reader, table, choice, units)
@@ -234,7 +231,7 @@ def _without_empty_columns(table: pa.Table, choice: Choice, notes: list[str]) ->
 
 
 def _cast_columns(
-    table: pa.Table, choice: Choice, dialect: Dialect, given_marks: Mapping[str, str]
+    table: pa.Table, choice: Choice, dialect: Dialect, options: ReadOptions
 ) -> tuple[pa.Table, dict[str, Unit]]:
     """Convert text columns to numbers or booleans if all their cells allow it."""
     units: dict[str, Unit] = {}
@@ -245,8 +242,7 @@ def _cast_columns(
         cast, unit = _cast_column(column, dialect.number_format)
         if cast is None:
             _refuse_units(name, column.to_pylist(), dialect.origin)
-            if given_marks:
-                _refuse_other_marks(name, column.to_pylist(), dialect, given_marks)
+            _refuse_other_marks(name, column.to_pylist(), dialect, options)
             # Check here, because convert() reads only plain numbers.
             _refuse_mixed(name, column.to_pylist(), choice.requested, dialect)
             continue
@@ -370,9 +366,13 @@ def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:
 
 
 def _refuse_other_marks(
-    name: str, cells: list[str | None], dialect: Dialect, given_marks: Mapping[str, str]
+    name: str, cells: list[str | None], dialect: Dialect, options: ReadOptions
 ) -> None:
     """Refuse a column of numbers whose marks are not those that the user gave."""
+    marks = {"decimal": options.decimal, "thousands": options.thousands}
+    given_marks = {option: mark for option, mark in marks.items() if mark is not None}
+    if not given_marks:
+        return
     present = [(i, cell) for i, cell in enumerate(cells) if cell and cell.strip()]
     other = [
         (i, cell)

@@ -99,10 +99,10 @@ _FORMATS = {
     ".mtx": Format("sparse_files.open_matrix_market", ("pyarrow.csv",)),
     ".mtx.gz": Format("sparse_files.open_matrix_market", ("pyarrow.csv",)),
     ".h5ad": Format("h5ad.open_h5ad", ("h5py",), has_parts=True),
-    **{
-        ending: Format("hdf5.open_hdf5", ("h5py",), has_parts=True)
-        for ending in (".h5", ".hdf5", ".nc", ".nc4")
-    },
+    ".h5": Format("hdf5.open_hdf5", ("h5py",), has_parts=True),
+    ".hdf5": Format("hdf5.open_hdf5", ("h5py",), has_parts=True),
+    ".nc": Format("hdf5.open_hdf5", ("h5py",), has_parts=True),
+    ".nc4": Format("hdf5.open_hdf5", ("h5py",), has_parts=True),
     ".zarr": Format("zarr_store.open_zarr", ("zarr",), has_parts=True),
     ".zarr.zip": Format("zarr_store.open_zarr", ("zarr",), has_parts=True),
 }

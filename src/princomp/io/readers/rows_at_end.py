@@ -190,7 +190,7 @@ def skipped_notes(dialect: Dialect) -> tuple[str, ...]:
 
 
 def skipped_notes_at_end(dialect: Dialect, *, repeatable: bool) -> tuple[str, ...]:
-    """The same for a large file; without names if its last rows cannot be read alone."""
+    """Note on the last rows of a large file, with their names if they can be read alone."""
     count = dialect.skip_end or 0
     records = (_last_records(dialect) if repeatable else None) or []
     return _skipped_note(records[-count:], count)
