@@ -59,7 +59,7 @@ def test_set_output_gives_a_frame_of_the_same_index(frame):
     assert isinstance(scores, dd.DataFrame)
     assert scores.compute().shape == (200, 2)
     with pytest.raises(ParameterError, match="polars"):
-        model.set_output(transform="polars").transform(df)
+        model.fit(df).set_output(transform="polars").transform(df)
 
 
 def test_columns_without_numbers_are_left_out_as_in_pandas(frame):
