@@ -296,7 +296,10 @@ def _only_rounding_is_left(rows, weights, removed):
     rows in one fit is float32's.
     """
     weights = np.ones(len(rows)) if weights is None else weights
-    about = rows.astype(np.float64) - rows[0].astype(np.float64)
+    # About the row that counts most: with weights that span many orders of magnitude, the rounding
+    # errors of any other difference could exceed the spread.
+    wide = rows.astype(np.float64)
+    about = wide - wide[np.argmax(weights)]
     about -= np.average(about, axis=0, weights=weights)
     left = weights @ about**2
     gone = 0.0 if removed is None else ((removed - np.average(rows, axis=0)) ** 2).sum(axis=0)

@@ -41,6 +41,15 @@ def test_each_kind_of_verdict(rng):
     assert "not known" in alone[0].reason
 
 
+def test_axes_of_float32_rows_with_clear_gaps_are_not_inseparable(rng):
+    sizes = np.r_[8, 7, 4, 2.5, 2.1, np.ones(121)]
+    X = (rng.standard_normal((400, 126)) * sizes).astype(np.float32)
+    model = PCA(5).fit(X)
+    # The bound on the errors leaves fewer than four digits, and more than two.
+    assert model.certificate_.inseparable[-1] == (4, 5)
+    assert "inseparable" not in {verdict.kind for verdict in verdicts_of(model)}
+
+
 def test_bootstrap_angles_take_precedence(arrests):
     model = PCA(2, scale="unit").fit(arrests)
     found = verdicts_of(model, [10.0, 50.0])

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincinv
 
+from princomp.core.certificate import inseparable_pairs
 from princomp.core.fitted import Fitted
 from princomp.linalg import FloatArray
 
@@ -25,6 +26,9 @@ _MEANINGS = {
     "not the axes",
     "below resolution": "the variance is rounding error: do not interpret it",
 }
+# With fewer correct digits, an axis may be off by more than half a degree. Sampling nearly always
+# turns axes by more, so that its verdict matters; a certificate asks for more digits.
+_MIN_DIGITS = 2
 # Axes that differ by more than this between samples, in degrees, should not be interpreted.
 _MAX_STABLE_ANGLE = 45.0
 # If variances of columns differ by more than this factor, few columns decide an unscaled PCA.
@@ -40,8 +44,8 @@ class Verdict(NamedTuple):
         "PC1", "PC2", …
     kind : str
         "solid": another sample of rows would give a similar axis. "unstable": it would give
-        another one. "inseparable": the variance of a neighbour is too close for the
-        accuracy of the fit, so only the plane of both is determined. "below resolution": the
+        another one. "inseparable": the variance of a neighbour is so close that rounding may turn
+        the axis, so only the plane of both is determined. "below resolution": the
         variance is rounding error. "untested": it is not known how far the axis would turn.
     angle : float
         In 95% of samples the axis turns by at most this many degrees; NaN if unknown.
@@ -99,7 +103,9 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
     ['solid', 'unstable', 'unstable']
     """
     degrees = axis_angles(fitted) if angles is None else np.asarray(angles, dtype=np.float64)
-    noise, pairs = fitted.certificate.below_resolution, set(fitted.certificate.inseparable)
+    certificate = fitted.certificate
+    noise = certificate.below_resolution
+    pairs = inseparable_pairs(fitted.spectrum, fitted.k, certificate.residuals, _MIN_DIGITS)
     judged = []
     for i in range(fitted.k):
         before, after = (i - 1, i) in pairs, (i, i + 1) in pairs

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from princomp.core.fitted_model import PCAModel
     from princomp.core.routes.base import Summary
 
-# Axes are called inseparable when the gap leaves them fewer than this many correct digits:
-# by Davis & Kahan (1970) the angle is at most error / gap.
+# A certificate calls axes inseparable if the gap leaves them fewer than this many correct digits.
 _MIN_DIGITS = 4
 
 
@@ -131,7 +130,7 @@ def certify(
         residuals,
         spectrum.orthogonality,
         variances[:k] <= spectrum.resolution,
-        _inseparable(spectrum, k, residuals),
+        inseparable_pairs(spectrum, k, residuals, _MIN_DIGITS),
         spectrum.missed,
         passes or 0,
         bytes_read,
@@ -156,8 +155,14 @@ def _residuals(spectrum: Spectrum, summary: Summary | None, k: int) -> FloatArra
     return np.linalg.norm(images - axes * shares, axis=0)
 
 
-def _inseparable(spectrum: Spectrum, k: int, residuals: FloatArray) -> list[tuple[int, int]]:
-    """Neighbours, up to the first one left out, with too small a gap for errors and residuals."""
+def inseparable_pairs(
+    spectrum: Spectrum, k: int, residuals: FloatArray, digits: int
+) -> list[tuple[int, int]]:
+    """Find neighbours, up to the first one left out, with too small a gap for ``digits`` digits.
+
+    By Davis & Kahan (1970), the angle is at most error / gap. The error is a bound, so most axes
+    are more accurate.
+    """
     values = spectrum.variances[: k + 1]
     if len(values) < 2 or values[0] == 0.0:
         return [(i, i + 1) for i in range(len(values) - 1)]
@@ -170,7 +175,7 @@ def _inseparable(spectrum: Spectrum, k: int, residuals: FloatArray) -> list[tupl
     known = np.nan_to_num(residuals[: len(error)])
     error[: len(known)] = np.maximum(error[: len(known)], known)
     error[: len(known) - 1] = np.maximum(error[: len(known) - 1], known[1:])
-    close = (shares[:-1] - shares[1:]) < 10**_MIN_DIGITS * error
+    close = (shares[:-1] - shares[1:]) < 10.0**digits * error
     return [(int(i), int(i) + 1) for i in np.flatnonzero(close)]
 
 

@@ -185,11 +185,14 @@ def _sentences(request: Request) -> Iterator[tuple[str, str]]:
     noise = certificate.below_resolution
     if noise.any():
         yield "warning", texts("noise", [f"PC{i + 1}" for i in np.flatnonzero(noise)])
-    pairs = [(a, b) for a, b in certificate.inseparable if not noise[a]]
-    if pairs:
-        named = [f"PC{a + 1} from PC{b + 1}" for a, b in pairs]
-        left_out = any(b >= fitted.k for _, b in pairs)
-        yield "warning", texts("inseparable", named, left_out)
+    close = [
+        (verdict.component, f"PC{i + 2}")
+        for i, verdict in enumerate(request.verdicts)
+        if verdict.kind == "inseparable" and f"PC{i + 2}" in verdict.partners
+    ]
+    if close:
+        left_out = close[-1][1] == f"PC{fitted.k + 1}"
+        yield "warning", texts("inseparable", [f"{a} from {b}" for a, b in close], left_out)
     if unequal := unequal_columns(fitted, column_names(model)):
         yield "warning", texts("unequal", unequal)
     filled = model.imputed_
