@@ -63,14 +63,12 @@ from .readers.memory import (
     FILL_HINT as FILL_HINT,
     Rows as Rows,
     as_rows as as_rows,
-    checksum as checksum,
     from_sparse as from_sparse,
     in_memory as in_memory,
     is_numeric_array as is_numeric_array,
     labels_of_float_frame as labels_of_float_frame,
     not_finite_error as not_finite_error,
     not_finite_error_in_source as not_finite_error_in_source,
-    stored_arrays as stored_arrays,
 )
 from .readers.read_options import ReadOptions as ReadOptions
 from .readers.source import (
@@ -80,7 +78,9 @@ from .readers.source import (
     RowData as RowData,
     Source as Source,
     TableSource as TableSource,
+    checksum as checksum,
     refuse_changed as refuse_changed,
+    stored_arrays as stored_arrays,
 )
 from .readers.stdin import open_stdin as open_stdin
 from .readers.table_input import (

@@ -8,9 +8,16 @@ from typing import Any
 
 from princomp.errors import InputChangedError, MemoryLimitError
 from princomp.io.readers.columns import RowPlace
-from princomp.io.readers.memory import checksum, stored_arrays
 from princomp.io.readers.reader_errors import fewer_rows_error, no_rows_error
-from princomp.io.readers.source import Chunk, FileState, Source, TableSource, refuse_changed
+from princomp.io.readers.source import (
+    Chunk,
+    FileState,
+    Source,
+    TableSource,
+    checksum,
+    refuse_changed,
+    stored_arrays,
+)
 from princomp.linalg import empty, format_bytes
 from princomp.summaries import stored_bytes
 
@@ -123,8 +130,8 @@ class _PartlyRead(Source):
         return self._source.file_states()
 
     def fingerprint(self) -> tuple[str, ...]:
-        """Return a checksum of the first rows, unless files are known by their states."""
-        if self._unread is None or self.file_states():
+        """Return a checksum of the first rows, if the rows can be read only once."""
+        if self._unread is None or self._source.repeatable:
             return self._source.fingerprint()
         first = self._unread[0][0].data
         return (f"first rows with checksum {checksum(stored_arrays(first))}",)

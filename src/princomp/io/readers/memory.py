@@ -1,15 +1,13 @@
-"""Rows in memory (arrays, sparse matrices, frames, lists): as float32 or float64; checksums."""
+"""Rows in memory (arrays, sparse matrices, frames, lists): as float32 or float64."""
 
 from __future__ import annotations
 
 import sys
-import zlib
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from princomp.errors import (
     NotAvailableError,
@@ -24,9 +22,8 @@ from princomp.io.readers.cells import LARGEST_INTEGER, first_inexact_index, inte
 from princomp.io.readers.columns import Origin, RowPlace, listed
 from princomp.io.readers.frames import as_frame, frame_origin, from_frame, is_frame
 from princomp.io.readers.packing import unpacked
-from princomp.io.readers.source import RowArray, Source, TableSource
+from princomp.io.readers.source import Source, TableSource
 from princomp.linalg import unmasked
-from princomp.summaries import is_sparse
 
 # dtypes of frames that are converted like arrays; float64 holds every float32 number exactly.
 _FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
@@ -39,9 +36,6 @@ _CONTAINERS = {
 }
 # Types of the rows of a list.
 _ROW_TYPES = (list, tuple, np.ndarray)
-
-# Numbers in a piece of a checksum, if the rows are not contiguous.
-_CHECKSUM_SIZE = 2**20
 
 # Rows (n, p), the names of their columns, and where they come from, for messages.
 Rows = tuple[Any, tuple[str, ...] | None, Origin | None]
@@ -430,21 +424,3 @@ def _text_error(X: Any) -> NotNumericError | None:
             return NotNumericError(problem, place={"row": row, "column": column}, hint=hint)
     problem = f"the array holds text (dtype {cells.dtype}), though all of it reads as numbers"
     return NotNumericError(problem, hint="X.astype(float)")
-
-
-def stored_arrays(rows: RowArray) -> tuple[NDArray[Any], ...]:
-    """Return the arrays that hold rows, dense or CSR."""
-    return (rows.data, rows.indices, rows.indptr) if is_sparse(rows) else (rows,)
-
-
-def checksum(arrays: Iterable[NDArray[Any]]) -> str:
-    """Return the CRC-32 of all numbers, in 8 hexadecimal digits; it shows any changed row.
-
-    It is computed at about 4 GB/s.
-    """
-    total = 0
-    for array in arrays:
-        step = max(1, _CHECKSUM_SIZE * len(array) // max(array.size, 1))
-        for first in range(0, len(array), step):
-            total = zlib.crc32(np.ascontiguousarray(array[first : first + step]).data, total)
-    return f"{total:08x}"
