@@ -85,8 +85,7 @@ def infer_table(
     skipped: tuple[str, ...] = ()
     if complete and dialect.skip_end:
         dialect, skipped = _without_skipped_rows(dialect, dialect.skip_end)
-    named = list(filter(None, (*selection.exclude, selection.id_column)))
-    dialect = read_header(dialect, requested=selection.columns or named)
+    dialect = read_header(dialect, selection)
     origin = dialect.origin
     choice = choose_columns(dialect.names, selection, origin)
     candidates = id_candidates(dialect.label_candidates, selection, choice)
