@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import itertools
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
@@ -20,6 +21,8 @@ from princomp.io.readers.reader_errors import file_error, malformed, no_rows_err
 
 # Number of records that are checked.
 _SAMPLE = 200
+# Number of lines in which quotes around numbers are sought.
+_QUOTED_LINES = 20
 # Most lines above the header that are recognized as no part of the table.
 _MOST_TITLE_LINES = 10
 
@@ -323,6 +326,32 @@ def _label_candidates(names: list[str], rows: list[list[str]], dialect: Dialect)
         if name == names[0]
         or (len(set(column)) == len(column) > 1 and all(map(dialect.number_format.is_text, column)))
     )
+
+
+def quoted_numbers(dialect: Dialect, columns: Collection[str]) -> list[str]:
+    """Those ``columns`` of numbers that are in quotes, unless all are, judging by the first rows.
+
+    R writes the levels of a factor in quotes, and numbers without.
+    """
+    end = re.escape(dialect.delimiter)
+    field = re.compile(rf'(?:^|{end})("(?:[^"]|"")*"|[^{end}]*)')
+    with dialect.reading(), dialect.open_text() as file:
+        lines = list(itertools.islice(file, dialect.header_lines + _QUOTED_LINES))
+    lines = [line.rstrip("\r\n") for line in lines[dialect.header_lines :] if not line.isspace()]
+    if not any('"' in line for line in lines):
+        return []
+    rows = [field.findall(line) for line in lines]
+    if any(len(row) != len(dialect.names) for row in rows):
+        return []
+    quoted = []
+    for name, column in zip(dialect.names, zip(*rows, strict=True), strict=True):
+        cells = [cell for cell in column if cell.strip() not in dialect.number_format.missing]
+        if name in columns and cells:
+            # Cells that hold the delimiter need their quotes.
+            are_quoted = all(cell[:1] == '"' and dialect.delimiter not in cell for cell in cells)
+            quoted.append((name, are_quoted))
+    names = [name for name, are_quoted in quoted if are_quoted]
+    return names if len(names) < len(quoted) else []
 
 
 def _is_utf8(text: str) -> bool:
