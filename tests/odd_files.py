@@ -394,6 +394,15 @@ ODD_FILES = [
         note="left out 1 empty column",
     ),
     OddFile(
+        "shifted_names.csv",
+        "No name for the row names, and an empty last column, as R's `write.table` writes them",
+        "height,weight,remark\n" + delimited(NAMED, header=None, end=","),
+        "asks whether the first field names the rows",
+        question="does the first one ('anna') name the rows, or do rows end with a separator?",
+        answer={"id_column": "row"},
+        ids=NAMED,
+    ),
+    OddFile(
         "empty_column.csv",
         "A column without any cell",
         delimited([""] * 8, header=("remark", "height", "weight")),

@@ -7,6 +7,8 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from princomp import PCA, KernelPCA, RobustPCA, read_table
@@ -144,6 +146,35 @@ def test_named_columns_of_untrusted_files_are_read_in_the_detected_number_format
         for options in (rows.options, dataclasses.replace(rows.options, untrusted=True))
     ]
     np.testing.assert_array_equal(found, [[-1.25, 1000.5, np.nan]] * 2)
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+@pytest.mark.parametrize("kind", ["small", "large", "untrusted"])
+def test_words_for_missing_cells_are_no_categories(kind, quote, tmp_path, monkeypatch):
+    if kind == "large":
+        monkeypatch.setattr(files, "SMALL_FILE_BYTES", 0)
+    path = tmp_path / "t.csv"
+    na = f"{quote}NA{quote}"
+    lines = [f"NA,1.5,x,TRUE,{na}", f"p,2.5,{na},{na},1.5", "q,0.5, NaN,FALSE,2", "r,1,y,TRUE,3"]
+    path.write_text("\n".join(["name,a,group,flag,size", *lines]) + "\n")
+    rows = read_table(path, columns=["a"], id_column="name")
+    rows = dataclasses.replace(
+        rows, options=dataclasses.replace(rows.options, untrusted=kind == "untrusted")
+    )
+    with pytest.warns(UserWarning, match="column 'group': 2 cells with NA, NaN count as missing"):
+        assert named_column(rows, "group").tolist() == ["x", None, None, "y"]
+    # Nothing else can be meant among numbers, true and false, and by words that the user gives.
+    assert named_column(rows, "flag").tolist() == ["TRUE", None, "FALSE", "TRUE"]
+    np.testing.assert_array_equal(named_column(rows, "size"), [np.nan, 1.5, 2, 3])
+    given = dataclasses.replace(rows, options=dataclasses.replace(rows.options, na=("NA", "NaN")))
+    assert named_column(given, "group").tolist() == ["x", None, None, "y"]
+    assert [id for chunk in rows.open().chunks() for id in chunk.ids] == ["NA", "p", "q", "r"]
+
+
+def test_words_in_typed_columns_are_categories(tmp_path):
+    table = pa.table({"a": [1.5, 2.5, 0.5], "group": ["NA", "x", None]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    assert named_column(tmp_path / "t.parquet", "group").tolist() == ["NA", "x", None]
 
 
 @pytest.mark.parametrize("names", [["p", "q", "r", "s"], ["1", "2", "3", "4"]])

@@ -38,7 +38,7 @@ def flags(answer):
     arguments = []
     for name, value in answer.items():
         if name == "id_column":
-            arguments += ["--no-id"]
+            arguments += ["--no-id"] if value is False else ["--id", value]
         elif name == "header":
             arguments += {True: ["--header"], False: ["--no-header"]}.get(
                 value, ["--header-lines", 2]

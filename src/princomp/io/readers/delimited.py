@@ -16,7 +16,7 @@ import pyarrow.compute as compute
 from princomp.io.readers.cells import may_have_lost_digits, not_numeric_error
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns
 from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
-from princomp.io.readers.delimited_header import read_header, structure_error
+from princomp.io.readers.delimited_header import quoted_numbers, read_header, structure_error
 from princomp.io.readers.delimited_parse import Parser, Reader, are_integers
 from princomp.io.readers.delimited_text import Dialect, open_decompressed, pieces_of, refuse_damage
 from princomp.io.readers.frames import convert
@@ -27,6 +27,7 @@ from princomp.io.readers.left_out import (
     find_id_column,
     id_candidates,
     left_out_notes,
+    quoted_notes,
     true_false_notes,
 )
 from princomp.io.readers.number_text import (
@@ -85,8 +86,7 @@ def infer_table(
     skipped: tuple[str, ...] = ()
     if complete and dialect.skip_end:
         dialect, skipped = _without_skipped_rows(dialect, dialect.skip_end)
-    named = list(filter(None, (*selection.exclude, selection.id_column)))
-    dialect = read_header(dialect, requested=selection.columns or named)
+    dialect = read_header(dialect, selection)
     origin = dialect.origin
     choice = choose_columns(dialect.names, selection, origin)
     candidates = id_candidates(dialect.label_candidates, selection, choice)
@@ -127,6 +127,8 @@ def infer_table(
     first, *others = columns or ("",)
     if selection.find_ids and not choice.requested and others and first == dialect.names[0]:
         notes += counting_notes(first, converted.data[:, 0])
+    if not (choice.requested or dialect.of_model):
+        notes += quoted_notes(quoted_numbers(dialect, columns))
     converted.units = {name: str(units.get(name, "")) for name in with_cells}
     converted.kinds = {name: TRUE_FALSE if name in booleans else NUMBERS for name in with_cells}
     converted.notes = (*notes, *converted.notes, *true_false_notes(converted.kinds))

@@ -95,6 +95,7 @@ def detect_dialect(
     # Blank out comments and skipped lines, so that the other lines keep their numbers.
     lines = ["" if comment and line.startswith(comment) else line for line in lines]
     lines[:skip] = [""] * len(lines[:skip])
+    _refuse_escaped_quotes("\n".join(lines), requested or "".join(_SEPARATORS), path)
     sep = requested or _detect_separator(lines, separator, path)
     if options.comment is None and comment:
         named = _commented_names(written, lines, sep) if options.header != 0 else None
@@ -121,6 +122,25 @@ def detect_dialect(
         skip_end=options.skip_end,
         notes=tuple(notes),
     )
+
+
+def _refuse_escaped_quotes(text: str, separators: str, path: Path) -> None:
+    """Refuse quoted fields with a quote after a backslash, unless they end as quoted fields do."""
+    if '\\"' not in text or "\\" in separators:
+        return
+    ends = re.escape(separators)
+    quoted = rf'(?:^|[{ends}])("[^"]*+(?:""[^"]*+)*+")([^{ends}\n]?)'
+    fields = re.finditer(quoted, text, re.MULTILINE)
+    match = next((field for field in fields if field[2] and '\\"' in field[1]), None)
+    if match is not None:
+        line = 1 + text.count("\n", 0, text.index('\\"', match.start()))
+        raise malformed(
+            path,
+            f"line {line} has a quote after a backslash in a quoted field",
+            "Write a quote that belongs to the text twice, without a backslash; in R, use "
+            "write.csv, or write.table with qmethod='double'.",
+            line=line,
+        )
 
 
 def _detect_comment(lines: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
@@ -12,29 +13,35 @@ from itertools import zip_longest
 from typing import Any
 
 from princomp.errors import DataError, MalformedFileError, NoRowsError, ShapeError, row_words
-from princomp.io.readers.columns import listed
+from princomp.io.readers.columns import Selection, listed
 from princomp.io.readers.delimited_text import Dialect, refuse_damage
+from princomp.io.readers.left_out import has_index_name
 from princomp.io.readers.number_text import NumberFormat, amount_of
 from princomp.io.readers.reader_errors import file_error, malformed, no_rows_error
 
 # Number of records that are checked.
 _SAMPLE = 200
+# Number of lines in which quotes around numbers are sought.
+_QUOTED_LINES = 20
 # Most lines above the header that are recognized as no part of the table.
 _MOST_TITLE_LINES = 10
 
 
-def read_header(dialect: Dialect, requested: Collection[str] = ()) -> Dialect:
+def read_header(dialect: Dialect, selection: Selection) -> Dialect:
     """Read and check the lines of column names, and add them to the dialect.
 
-    A first line that has all ``requested`` names of columns holds names.
+    A first line that has all names of columns in ``selection`` holds names.
 
     Raises
     ------
     ShapeError
         The file is empty.
     MalformedFileError
-        The header is damaged, or it is not clear whether the first line holds names.
+        The header is damaged, or it is not clear whether the first line holds names, or which
+        column each of them names.
     """
+    named = list(filter(None, (*selection.exclude, selection.id_column)))
+    requested = selection.columns or named
     path = dialect.path
     with dialect.reading():
         records = _sample(dialect)
@@ -71,9 +78,10 @@ def read_header(dialect: Dialect, requested: Collection[str] = ()) -> Dialect:
         names = [" ".join(filter(None, words)) for words in parts]
         if len(set(names)) < len(names):
             names = [" ".join(filter(None, words)) for words in _with_names_of_groups(parts)]
-    names = _fit_names(dialect, names, cells, lines, count, notes)
+    row = "row" if "row" not in names else "column 1"
+    names = _fit_names(dialect, names, cells, lines, count, notes, selection, row)
     # Tables written by R and pandas leave the name of the row labels empty.
-    unnamed, row = not names[0], "row" if "row" not in names else "column 1"
+    unnamed = not names[0]
     names = [name or (f"column {j}" if j > 1 else row) for j, name in enumerate(names, 1)]
     if dialect.header is None and count == 1:
         _refuse_second_header(dialect, names, cells, lines)
@@ -179,14 +187,23 @@ def _fit_names(
     lines: list[int],
     count: int,
     notes: list[str],
+    selection: Selection,
+    row_name: str,
 ) -> list[str]:
-    """Match the number of names to the number of fields in the rows, if it is clear how."""
+    """Match the number of names to the number of fields in the rows, if it is clear how.
+
+    ``row_name`` is the name for a first column without one.
+    """
     rows = cells[count:]
     width, width_count = Counter(map(len, rows)).most_common(1)[0] if rows else (len(names), 0)
     is_text = dialect.number_format.is_text
     has_title = len(names) == 1 and width > 1 and all(map(is_text, filter(None, rows[0])))
     if width_count == len(rows) and width_count and count and not has_title:
-        if width == len(names) + 1 and all(row[-1] == "" for row in rows):
+        has_empty_end = all(row[-1] == "" for row in rows)
+        if width == len(names) + 1 and has_empty_end and selection.id_column != row_name:
+            is_asked = selection.find_ids or selection.id_column is not None
+            if is_asked and not has_index_name(names[0]):
+                _refuse_row_names(dialect, names, [row[0] for row in rows], lines[0], row_name)
             names = [*names, ""]
         elif width == len(names) + 1:
             names = ["", *names]
@@ -197,6 +214,29 @@ def _fit_names(
         line = next(lines[i] for i in range(count, len(cells)) if len(cells[i]) == width)
         raise _title_error(dialect, lines[0], line, width)
     return names
+
+
+def _refuse_row_names(
+    dialect: Dialect, names: list[str], first: list[str], line: int, row_name: str
+) -> None:
+    """Refuse rows with one field more than names, the last one empty, if the first may be a name.
+
+    R's write.table writes such rows if the last column is empty, and other programs if they end
+    each row with a separator. Names of rows are text or whole numbers that differ in all rows.
+    """
+    numbers = [dialect.number_format.parse(cell) for cell in first]
+    are_names = all(x is None or (math.isfinite(x) and x % 1 == 0) for x in numbers)
+    if are_names and len(set(first)) == len(first):
+        raise malformed(
+            dialect.path,
+            f"line {line} has {len(names)} names, and the rows have {len(names) + 1} fields, the "
+            f"last of them empty: does the first one ({first[0]!r}) name the rows, or do rows end "
+            "with a separator?",
+            f"Say which: id_column={row_name!r} where it names the rows, id_column=False where "
+            "rows end with a separator; or write a separator in the line of names, too, before "
+            "the first name or after the last one.",
+            line=line,
+        )
 
 
 def _title_error(
@@ -286,6 +326,32 @@ def _label_candidates(names: list[str], rows: list[list[str]], dialect: Dialect)
         if name == names[0]
         or (len(set(column)) == len(column) > 1 and all(map(dialect.number_format.is_text, column)))
     )
+
+
+def quoted_numbers(dialect: Dialect, columns: Collection[str]) -> list[str]:
+    """Those ``columns`` of numbers that are in quotes, unless all are, judging by the first rows.
+
+    R writes the levels of a factor in quotes, and numbers without.
+    """
+    end = re.escape(dialect.delimiter)
+    field = re.compile(rf'(?:^|{end})("(?:[^"]|"")*"|[^{end}]*)')
+    with dialect.reading(), dialect.open_text() as file:
+        lines = list(itertools.islice(file, dialect.header_lines + _QUOTED_LINES))
+    lines = [line.rstrip("\r\n") for line in lines[dialect.header_lines :] if not line.isspace()]
+    if not any('"' in line for line in lines):
+        return []
+    rows = [field.findall(line) for line in lines]
+    if any(len(row) != len(dialect.names) for row in rows):
+        return []
+    quoted = []
+    for name, column in zip(dialect.names, zip(*rows, strict=True), strict=True):
+        cells = [cell for cell in column if cell.strip() not in dialect.number_format.missing]
+        if name in columns and cells:
+            # Cells that hold the delimiter need their quotes.
+            are_quoted = all(cell[:1] == '"' and dialect.delimiter not in cell for cell in cells)
+            quoted.append((name, are_quoted))
+    names = [name for name, are_quoted in quoted if are_quoted]
+    return names if len(names) < len(quoted) else []
 
 
 def _is_utf8(text: str) -> bool:

@@ -78,9 +78,10 @@ class IsolatedSource(Source):
             dtype = np.dtype({"<f4": np.float32, "<f8": np.float64}[header["dtype"]])
             super().__init__(dtype=dtype, file=str(name), notes=notes, **properties)
             self.units, self.kinds = dict(header["units"]), dict(header["kinds"])
-            decimal, thousands, na = header["number_format"]
-            thousands = None if thousands is None else str(thousands)
-            self.number_format = NumberFormat(str(decimal), thousands, tuple(map(str, na)))
+            if header["number_format"] is not None:
+                decimal, thousands, na = header["number_format"]
+                thousands = None if thousands is None else str(thousands)
+                self.number_format = NumberFormat(str(decimal), thousands, tuple(map(str, na)))
         self.states_at_open = before
         self.file_states()
 
@@ -247,7 +248,7 @@ def _header(source: Source) -> dict[str, Any]:
     fields = {field: getattr(source, field) for field in _HEADER_FIELDS}
     notes = [(str(note), type(note).__name__) for note in source.notes]
     dtype = source.dtype.newbyteorder("<").str
-    number_format = list(asdict(source.number_format).values())
+    number_format = source.number_format and list(asdict(source.number_format).values())
     found = {"dtype": dtype, "notes": notes, "number_format": number_format}
     return {**fields, **found, "units": dict(source.units), "kinds": dict(source.kinds)}
 

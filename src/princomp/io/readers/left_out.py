@@ -54,8 +54,10 @@ _OBJECT_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
 
 # Usual names of a first column of row labels; an unnamed first column gets the name "row".
 _INDEX_NAMES = frozenset({"row", "unnamed: 0", "index", "id", "rownames", "row_names"})
-# Such as 2024-01-31, 31.1.2024 12:00 and 1/31/24.
-_DATE = re.compile(r"\s*\d{1,4}([-/.])\d{1,2}\1\d{1,4}(\D|$)")
+# Such as 2024-01-31, 31.1.2024 12:00, 1/31/24, 8:30, 36:00:00 and "1 day, 12:00:00".
+_DATE_OR_TIME = re.compile(
+    r"\s*(?:\d{1,4}([-/.])\d{1,2}\1\d{1,4}|-?(?:\d+ days?,? )?\d+:\d{2}(?::\d{2})?)(?:\D|$)"
+)
 # Fewest rows for detection: in fewer rows, cells such as 1 and 2 may mean anything.
 MIN_ROWS = 3
 # Fewest rows for a first column that counts up from a number other than 0 and 1.
@@ -162,6 +164,13 @@ def counting_notes(name: str, cells: NDArray[Any]) -> tuple[WarningNote, ...]:
     return (WarningNote(f"{name!r}, the first column, {words}"),)
 
 
+def quoted_notes(names: Sequence[str]) -> tuple[WarningNote, ...]:
+    """Note on columns that are analysed, and whose numbers, unlike others, are in quotes."""
+    what = f"numbers of {listed(map(repr, names))} are in quotes, and others are not"
+    action = f"if they are codes, leave them out with exclude={list(names)!r}"
+    return (WarningNote(f"{what}: {action}"),) * bool(names)
+
+
 def has_index_name(label: object) -> bool:
     """Whether a column has a usual name of row labels, such as "Unnamed: 0" or "id"."""
     return isinstance(label, str) and (label == "" or label.lower() in _INDEX_NAMES)
@@ -243,9 +252,10 @@ def find_id_column(
     # A table that begins in the second column of a sheet has a first column without cells.
     has_index = first.lower() in _INDEX_NAMES and any(first_cells)
     unique = [name for name in table.column_names if _is_unique_text(table, name, number_format)]
-    # Dates name rows only if nothing else does.
+    # Dates and times name rows only if nothing else does.
     heads = {name: table.column(name)[:100].to_pylist() for name in unique}
-    unique = [name for name in unique if not all(map(_DATE.match, heads[name]))] or unique
+    named = [name for name in unique if not all(map(_DATE_OR_TIME.match, heads[name]))]
+    unique = named or unique
     if len(unique) == 1 and (is_numbered or not has_index):
         name = unique[0]
         why = f"which differs in {'all' if complete else f'the first {len(table):,}'} rows"

@@ -118,13 +118,12 @@ class NumberFormat:
         return text.replace(self.decimal, ".")
 
     def plain_column(self, cells: Iterable[str | None]) -> list[str | None]:
-        """Cells with None for those in ``na`` and, if no cell is text, numbers as in Python."""
-        words = {word.strip() for word in self.na}
+        """Cells with None for missing ones and, if no cell is text, numbers as in Python."""
         found: list[str | None] = []
         for cell in cells:
             text = plain_minus((cell or "").strip())
-            is_na = text in words or self._number(text) in self._missing_numbers
-            found.append(None if is_na else cell)
+            is_missing = text in self.missing or self._number(text) in self._missing_numbers
+            found.append(None if is_missing else cell)
         if self.is_plain or any(cell and self.is_text(cell) for cell in found):
             return found
         return [cell and self._plain(cell.strip()) for cell in found]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from princomp.errors import InputChangedError, PrincompError
 from princomp.io.readers.columns import Origin, RowPlace, plain_label
-from princomp.io.readers.number_text import PLAIN
+from princomp.io.readers.number_text import NumberFormat
 from princomp.io.readers.reader_errors import reading
 from princomp.summaries import is_sparse
 
@@ -224,8 +224,8 @@ class Source:
     # What each column with cells holds, if its format has both: numbers, or true/false, which are
     # read as 1 and 0.
     kinds = cast(Mapping[str, str], MappingProxyType({}))
-    # How a text writes numbers, also those in the id column.
-    number_format = PLAIN
+    # How a text writes numbers and missing cells, also in the id column; None if cells have types.
+    number_format = cast(NumberFormat | None, None)
 
     def properties(self) -> dict[str, Any]:
         """The parameters of this source, to construct another source of the same rows."""

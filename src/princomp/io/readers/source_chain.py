@@ -181,7 +181,7 @@ def _column_positions(source: Source, i: int, first: Source) -> NDArray[np.intp]
             hint = "Files of one table have the same columns in the same order."
             raise file_error(ShapeError, name, problem, hint)
         return None
-    left_out = [
+    notes = [
         f"{file}: {note}"
         for file, notes, other_notes in (
             (known, first.notes, source.notes),
@@ -190,7 +190,9 @@ def _column_positions(source: Source, i: int, first: Source) -> NDArray[np.intp]
         for note in notes
         if isinstance(note, LeftOut) and note not in other_notes
     ]
-    return column_order(source.columns, first.columns, name, known, {"file": name}, left_out)
+    if "row" in {*first.columns} ^ {*source.columns}:
+        notes.append("exclude=['row'] leaves out 'row', as a first column without a name is called")
+    return column_order(source.columns, first.columns, name, known, {"file": name}, notes)
 
 
 def column_order(
@@ -199,12 +201,12 @@ def column_order(
     name: str,
     reference_name: str,
     place: dict[str, Any],
-    left_out: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> NDArray[np.intp] | None:
     """Position in ``columns`` of each column of ``reference``; None if the order is the same.
 
     ``name`` and ``reference_name`` are the names of the two tables in a ColumnError, and
-    ``left_out`` says which columns were left out of one of them only.
+    ``notes`` say why columns may be in one of them only.
     """
     if columns == reference:
         return None
@@ -223,7 +225,7 @@ def column_order(
         f"{name}: its columns are not those of {reference_name}; {'; '.join(differences)}",
         place={**place, "column": (missing or new)[0], "missing": missing, "new": new},
         hint=" ".join(
-            ["Rename or exclude columns, or name those to use.", *(f"{note}." for note in left_out)]
+            ["Rename or exclude columns, or name those to use.", *(f"{note}." for note in notes)]
         ),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
@@ -17,17 +18,19 @@ from princomp.errors import (
     NotAvailableError,
     NotNumericError,
     ParameterError,
+    counted,
     did_you_mean,
     invalid_value,
     printable,
     warn,
 )
 from princomp.io.readers.cells import read_number
+from princomp.io.readers.columns import listed
 from princomp.io.readers.files import ending_of, expand_patterns, open_files, split_inside
 from princomp.io.readers.frames import eager_frame, from_frame, is_frame
 from princomp.io.readers.left_out import LeftOut, TrueFalseNote
 from princomp.io.readers.memory import Rows, in_memory, is_numeric_array
-from princomp.io.readers.number_text import PLAIN
+from princomp.io.readers.number_text import MISSING, is_true_or_false
 from princomp.io.readers.read_options import DETECT, ReadOptions
 from princomp.io.readers.reader_errors import file_error, import_optional
 from princomp.io.readers.source import Source, TableSource
@@ -298,12 +301,20 @@ def file_column(
         hint = "Keep the table, with this column, as CSV or Parquet."
         raise file_error(ColumnError, file, problem, hint, column=name) from None
     cells: list[Any] = []
+    words, unasked = Counter[str](), MISSING.difference(options.na, [""])
     parts: Sequence[Any] = getattr(source, "sources", (source,))
     for part in parts:
         found = [cell for chunk in part.checked_chunks() for cell in chunk.ids]
-        if part.number_format != PLAIN and all(isinstance(cell, str | None) for cell in found):
+        if part.number_format is not None:
+            words.update(text for cell in found if (text := (cell or "").strip()) in unasked)
             found = part.number_format.plain_column(found)
         cells += found
+    # Among numbers, true and false, such a word cannot be a category.
+    texts = (str(cell) for cell in cells if read_number(cell) is None)
+    if words and not all(map(is_true_or_false, texts)):
+        problem = f"column {name!r}: {counted(words.total(), 'cell')} with {listed(words)} "
+        problem += f"count{'s' * (words.total() == 1)} as missing"
+        warn(printable(f"{problem}; if this is a category, call it otherwise in the file"))
     return np.fromiter(cells, object, len(cells))
 
 
