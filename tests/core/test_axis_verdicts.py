@@ -21,15 +21,10 @@ def verdicts_of(model, angles=None):
 
 
 def test_each_kind_of_verdict(rng):
-    X = rng.standard_normal((200, 4)) * [9, 3, 3, 1]
+    X = rng.standard_normal((200, 4)) * [9, 4, 2, 1]
     X = np.column_stack([X, X[:, 0] + X[:, 1]])
     found = verdicts_of(PCA(5).fit(X))
-    assert [verdict.kind for verdict in found] == [
-        *["solid"] * 2,
-        "solid",
-        "solid",
-        "below resolution",
-    ]
+    assert [verdict.kind for verdict in found] == [*["solid"] * 4, "below resolution"]
     noise = verdicts_of(PCA(2).fit(rng.standard_normal((40, 3))))
     assert {verdict.kind for verdict in noise} == {"unstable"}
     cross = verdicts_of(PCA(2).fit(np.vstack([np.eye(3), -np.eye(3)])))
@@ -79,6 +74,43 @@ def test_the_angle_is_a_95_percent_limit_over_samples():
         axes = np.linalg.eigh(np.cov(X.T))[1][:, ::-1]
         inside += np.degrees(np.arccos(np.abs(np.diag(axes)))) <= limit
     np.testing.assert_allclose(inside / 2000, 0.95, atol=0.03)
+
+
+@pytest.mark.parametrize(
+    ("errors", "most_solid", "least_solid"),
+    [(0, 0.08, 0), (2, 0.6, 0.2), (5, 1, 0.95)],
+)
+def test_an_axis_called_solid_is_within_its_angle(errors, most_solid, least_solid):
+    """The variances of a pair differ by ``errors`` standard errors of their difference.
+
+    At most 5% of all verdicts are "solid" with too small an angle, and at most 10% of those on
+    axes that are often solid; 500 samples add up to three standard errors, 0.03 and 0.04.
+    """
+    n, samples, rng = 240, 500, np.random.default_rng(errors)
+    half = errors / np.sqrt(n)
+    ratio = (half + np.sqrt(half**2 + 1)) ** 2  # (ratio - 1) / (2 sqrt(ratio / n)) is ``errors``
+    deviations = np.sqrt([ratio, 1.0, 0.1, 0.1])
+    solid = wrong = 0
+    for _ in range(samples):
+        model = PCA(svd_solver="full").fit(rng.standard_normal((n, 4)) * deviations)
+        first, turned = verdicts_of(model)[0], np.degrees(np.arccos(abs(model.components_[0, 0])))
+        solid += first.kind == "solid"
+        wrong += first.kind == "solid" and turned > first.angle
+    assert least_solid <= solid / samples <= most_solid
+    assert wrong / samples <= 0.05 + 0.03
+    if least_solid > 0:
+        assert wrong / solid <= 0.1 + 0.04
+
+
+def test_a_bootstrap_does_not_make_equal_variances_solid():
+    """Resamples repeat the gap of the sample; 100 samples of an equal pair, 8 ± 8 of them solid."""
+    solid = 0
+    for seed in range(100):
+        X = np.random.default_rng(seed).standard_normal((100, 3)) * [1, 1, 0.2]
+        model = PCA(svd_solver="full").fit(X)
+        angles = bootstrap(model, X, n=40, random_state=seed).angle_quantiles((0.95,))[0]
+        solid += verdicts_of(model, angles)[0].kind == "solid"
+    assert solid <= 16
 
 
 def test_angles_without_all_variances(rng):

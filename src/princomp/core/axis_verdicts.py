@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaincinv
+from scipy.special import chdtri, gammaincinv
 
 from princomp.core.certificate import inseparable_pairs
 from princomp.core.fitted import Fitted
@@ -31,6 +31,11 @@ _MEANINGS = {
 _MIN_DIGITS = 2
 # Axes that differ by more than this between samples, in degrees, should not be interpreted.
 _MAX_STABLE_ANGLE = 45.0
+# Sampling pushes equal variances apart, so entries computed from their gap are too small. With
+# this correction, an axis in a plane of two is within 45° just where a test that their variances
+# are equal is rejected at the level 5%: where 1/(4 entry), which is then χ² of two degrees of
+# freedom, exceeds its 95% quantile.
+_GAP_CORRECTION = 4.0 * float(chdtri(2, 0.05)) - float(chdtri(1, 0.05))
 # If variances of columns differ by more than this factor, few columns decide an unscaled PCA.
 _MAX_VARIANCE_RATIO = 1000.0
 
@@ -48,7 +53,8 @@ class Verdict(NamedTuple):
         the axis, so only the plane of both is determined. "below resolution": the
         variance is rounding error. "untested": it is not known how far the axis would turn.
     angle : float
-        In 95% of samples the axis turns by at most this many degrees; NaN if unknown.
+        In 95% of samples the axis turns by at most this many degrees; NaN if unknown, 90 if its
+        variance may be equal to that of another component.
     partners : tuple of str
         Neighbours that the component cannot be separated from.
     bootstrapped : bool
@@ -86,7 +92,8 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
     fitted : Fitted
     angles : array of shape (k,), optional
         Angles in degrees that the axes exceed in 5% of bootstrap resamples. By default they
-        are approximated for normal rows.
+        are approximated for normal rows. Resamples repeat the gaps that sampling has made
+        between equal variances: where the approximation is 90, it takes precedence.
 
     Returns
     -------
@@ -102,7 +109,9 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
     >>> [one.kind for one in verdicts(fitted_model(PCA().fit(X)).result)]
     ['solid', 'unstable', 'unstable']
     """
-    degrees = axis_angles(fitted) if angles is None else np.asarray(angles, dtype=np.float64)
+    degrees = axis_angles(fitted)
+    if angles is not None:
+        degrees = np.where(degrees >= 90.0, 90.0, np.asarray(angles, dtype=np.float64))
     certificate = fitted.certificate
     noise = certificate.below_resolution
     pairs = inseparable_pairs(fitted.spectrum, fitted.k, certificate.residuals, _MIN_DIGITS)
@@ -127,10 +136,12 @@ def axis_angles(fitted: Fitted) -> FloatArray:
     """Angles (k,) in degrees that axes exceed in 5% of samples of normal rows; NaN if unknown.
 
     The entry of axis i along axis j has the asymptotic variance λᵢλⱼ / ((n − 1)(λᵢ − λⱼ)²)
-    (Anderson 1963). The quantile of the sum of squares is that of a scaled χ² with the same mean
-    and variance. Each variance that the fit did not compute is replaced by their mean. The angle
-    of the last computed component is then unknown, since the next variance is unknown. So is that
-    of the only direction in which two rows differ.
+    (Anderson 1963). Since the variances are those of the sample, a constant is subtracted from the
+    reciprocal of this number (``_GAP_CORRECTION``); if nothing is left, the angle is 90. The
+    quantile of the sum of squares is that of a scaled χ² with the same mean and variance. Each
+    variance that the fit did not compute is replaced by their mean. The angle of the last computed
+    component is then unknown, since the next variance is unknown. So is that of the only direction
+    in which two rows differ.
     """
     spectrum, k = fitted.spectrum, fitted.k
     angles = np.full(k, np.nan)
@@ -154,6 +165,10 @@ def axis_angles(fitted: Fitted) -> FloatArray:
         # Divided before they are multiplied, and relative to the largest: squares of shares of
         # 1e-180 would underflow.
         entries = known[i] / gaps * (others / gaps) / n_minus_1
+        if entries.max() * _GAP_CORRECTION >= 1.0:
+            angles[i] = 90.0
+            continue
+        entries /= 1.0 - _GAP_CORRECTION * entries
         largest = float(entries.max())
         if not largest > 0:
             angles[i] = 0.0

@@ -53,7 +53,9 @@ class CV:
         rows = known.table()
         n, p = rows.shape
         folds = min(self.folds, n)
-        max_components = min(n - -(-n // folds) - known.centred, p - 1)
+        # With as many components as there are dimensions, the other entries of a row would predict
+        # exactly an entry that depends on them.
+        max_components = min(n - -(-n // folds) - known.centred, known.dimensions - 1)
         if max_components < 1:
             return Decision.none(self.name, f"{n} rows of {p} columns leave nothing to predict")
         order, total = known.generator().permutation(n), np.zeros(max_components + 1)

@@ -108,6 +108,18 @@ class Known:
         """The degrees of freedom of the rows, rounded down."""
         return int(self.freedom + 1e-9)
 
+    @property
+    def dimensions(self) -> int:
+        """Number of dimensions in which the rows can have noise, at most min(p, n − 1).
+
+        Exact dependencies, such as columns that sum to a constant or monthly anomalies, leave
+        fewer: as many as there are variances above the resolution. If these are fewer than half,
+        the table is taken for one without noise, and all dimensions count.
+        """
+        most = min(self.columns, self.whole_freedom)
+        rank = int(np.count_nonzero(self.variances[:most] > self.resolution))
+        return rank if 2 * rank >= most else most
+
     @cached_property
     def possible(self) -> FloatArray:
         """The variances that can be positive (most,), or as many of them as are known."""

@@ -15,7 +15,8 @@ class GCV:
     """Minimise the generalised cross-validation error.
 
     It is the mean squared residual of q components, divided by the square of the share of the
-    degrees of freedom that q components leave.
+    degrees of freedom that q components leave. Exact dependencies of columns or rows reduce the
+    degrees of freedom, unless they leave fewer than half of the dimensions.
 
     Examples
     --------
@@ -30,18 +31,32 @@ class GCV:
 
     def decide(self, known: Known) -> Decision | None:
         """Compare the errors of 0, 1, … components."""
-        if min(known.columns, known.whole_freedom) < 2:
+        most = min(known.columns, known.whole_freedom)
+        if most < 2:
             return Decision.none(self.name, "at least two components are needed")
-        return minimum_decision(_gcv_errors(known), self.name, "GCV error", "the GCV error")
+        dimensions, description = known.dimensions, "the GCV error"
+        if dimensions < most:
+            description = f"the GCV error in the {dimensions} dimensions that vary"
+        return minimum_decision(_gcv_errors(known), self.name, "GCV error", description)
 
 
 def _gcv_errors(known: Known) -> FloatArray:
-    """mean[(n p (X − X̂_q) / ((N − q)(p − q)))²] for q = 0, 1, …, with N = n − 1 if centred."""
+    """mean[(n p (X − X̂_q) / ((N − q)(p − q)))²] for q = 0, 1, …, with N = n − 1 if centred.
+
+    If fewer dimensions than the smaller of N and p vary, their number takes its place.
+    """
     n, p, degrees_of_freedom = known.rows, known.columns, known.freedom
     assert n is not None
+    free_columns, dimensions = p, known.dimensions
+    if dimensions < min(p, known.whole_freedom):
+        if p <= degrees_of_freedom:
+            free_columns = dimensions
+        else:
+            degrees_of_freedom = dimensions
     values = np.where(known.possible > known.resolution, known.possible, 0.0)
     # Sums of the variances above the resolution, from the smallest on.
-    q = np.arange(min(p, known.whole_freedom))
+    q = np.arange(dimensions)
     residual_sums = np.cumsum(values[::-1])[::-1][q] * known.divisor
     left = degrees_of_freedom - q
-    return (n / left) * (residual_sums / left) * (p / (p - q) ** 2)  # squares might overflow
+    # Divided one by one, since squares might overflow.
+    return (n / left) * (residual_sums / left) * (p / (free_columns - q) ** 2)

@@ -84,7 +84,7 @@ class GavishDonoho:
         if known.whole_freedom < 1:
             return Decision.none(self.name, "there are too few rows")
         longer_side, beta = _longer_side_and_ratio(known)
-        values = np.sqrt(known.possible[: known.whole_freedom] * known.divisor)
+        values = np.sqrt(known.possible[: known.dimensions] * known.divisor)
         if self.noise is not None:
             threshold = optimal_threshold(beta) * np.sqrt(longer_side) * self.noise
             origin = f"for noise of deviation {self.noise:.4g}"
@@ -132,7 +132,7 @@ class MarchenkoPastur:
         if known.whole_freedom < 1:
             return Decision.none(self.name, "there are too few rows")
         longer_side, beta = _longer_side_and_ratio(known)
-        values = known.possible[: known.whole_freedom]
+        values = known.possible[: known.dimensions]
         if self.noise is not None:
             noise_variance, origin = float(np.float64(self.noise) ** 2), "noise"
         else:
@@ -147,9 +147,11 @@ class MarchenkoPastur:
 
 
 def _longer_side_and_ratio(known: Known) -> tuple[float, float]:
-    """Larger side of the centred table, and the ratio of the sides."""
-    n, p = known.freedom, float(known.columns)
-    return max(n, p), min(n, p) / max(n, p)
+    """Larger side of the centred table, and the ratio of the sides, without dependent ones."""
+    shorter, longer = sorted((known.freedom, float(known.columns)))
+    if known.dimensions < int(shorter + 1e-9):
+        shorter = float(known.dimensions)
+    return longer, shorter / longer
 
 
 def _check_noise(noise: float | None) -> None:
