@@ -90,7 +90,11 @@ def frame_like(frame: Any, data: NDArray[Any], names: Sequence[str] | None) -> A
 
 
 def select_usable_columns(frame: Any, required: Collection[str]) -> Any:
-    """Select the columns ``required`` of a frame, and all others that a fit would use."""
+    """Select the columns ``required`` of a frame, and all others that a fit would use.
+
+    Row numbers of any type are left out if there are required columns: integers with missing cells
+    become floats.
+    """
     try:
         eager = nw.from_native(frame, eager_only=True)
     except (DuplicateError, TypeError):
@@ -101,7 +105,7 @@ def select_usable_columns(frame: Any, required: Collection[str]) -> Any:
     def is_used(j: int, label: str, kind: Any) -> bool:
         if label in required:
             return True
-        if j == 0 and has_index_name(label):
+        if j == 0 and has_index_name(label) and (required or not kind.is_float()):
             return False
         if isinstance(kind, nw.Unknown):  # Python objects such as Period, sparse booleans, …
             return eager.get_column(label).to_numpy().dtype.kind not in "Ob"
