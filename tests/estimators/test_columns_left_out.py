@@ -255,15 +255,28 @@ def test_columns_without_names_are_used_in_their_order(frame, dtype):
     np.testing.assert_array_equal(scores, model.transform(table))
 
 
-@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def sparse_frame(columns):
+    frame = pd.DataFrame(columns)
+    return frame.astype(pd.SparseDtype(bool)) if True in columns["a"] else frame
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, sparse_frame])
 def test_a_frame_of_true_and_false_alone_has_a_hint(library):
     answers = {"a": [True, False, True], "b": [False, False, True]}
     with pytest.raises(ShapeError, match="without numbers: a, b") as caught:
         PCA(1).fit(library(answers))
-    assert "true/false as 1 and 0" in caught.value.hint
+    assert "true/false as 1 and 0, convert it: X.astype(int)" in caught.value.hint
     with pytest.raises(ShapeError) as caught:
         PCA(1).fit(library({"a": ["x", "y"]}))
     assert "true/false" not in caught.value.hint
+
+
+def test_a_file_of_true_and_false_alone_has_a_hint(frame, tmp_path):
+    path = tmp_path / "t.csv"
+    (frame > 0).to_csv(path, index=False)
+    with pytest.raises(ShapeError, match=r"name the columns \(columns=\)"):
+        PCA(1).fit(path)
+    assert PCA(1).fit(read_table(path, columns=["a", "b"])).n_features_in_ == 2
 
 
 def test_the_hint_for_missing_cells_names_empty_columns(frame):
