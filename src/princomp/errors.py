@@ -8,7 +8,7 @@
     │   ├── ShapeError                         wrong numbers of rows, columns or components
     │   │   └── NoRowsError                    a table without rows
     │   ├── NotFiniteError                     NaN or infinity
-    │   ├── NotNumericError                    text in a numeric column
+    │   ├── NotNumericError (TypeError)        text in a numeric column
     │   ├── ColumnError                        a missing, unknown or repeated column
     │   ├── ConstantColumnError                a constant column cannot be scaled
     │   ├── MalformedFileError                 a truncated or invalid table file
@@ -240,8 +240,8 @@ class NotFiniteError(DataError):
     value: float | None = None
 
 
-class NotNumericError(DataError):
-    """Text in a numeric column."""
+class NotNumericError(DataError, TypeError):
+    """Text in a numeric column, or an object that is no number."""
 
 
 class ColumnError(DataError):

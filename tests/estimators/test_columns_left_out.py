@@ -31,7 +31,7 @@ def numbered(frame, name, numbers=None):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     "convert",
-    [lambda f: f, pl.from_pandas, lambda f: f.astype("float32")],
+    [lambda f: f, pl.from_pandas, lambda f: f.astype(dict.fromkeys("abc", "float32"))],
     ids=["pandas", "polars", "float32"],
 )
 def test_a_first_column_that_numbers_the_rows_is_left_out_with_a_warning(frame, name, convert):
@@ -82,6 +82,22 @@ def test_fractions_with_a_name_for_row_numbers_are_kept_in_all_batches(frame):
     model = PCA(2).fit(part for part in (measured[:6], measured[6:]))
     assert list(model.feature_names_in_) == ["index", "b", "c"]
     np.testing.assert_allclose(model.mean_, measured.mean())
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.from_pandas])
+@pytest.mark.parametrize("name", ["index", "id"])
+def test_any_subset_of_rows_has_the_same_columns(frame, library, name):
+    measured = frame.rename(columns={"a": name})
+    measured.loc[:7, name] = np.arange(8.0) * 2
+    with pytest.warns(UserWarning, match=f"'{name}' holds whole numbers .*analysed") as caught:
+        assert PCA(1).fit(library(measured[:8])).n_features_in_ == 3
+    assert len(caught) == 1
+    for rows in (measured[4:], measured):
+        assert PCA(1).fit(library(rows)).n_features_in_ == 3
+    repeated = frame.assign(a=[0, 1, 2] * 4).rename(columns={"a": name})
+    for rows in (repeated, repeated[:3]):
+        with pytest.warns(UserWarning, match=f"left out '{name}', .*columns of this name usually"):
+            assert PCA(1).fit(library(rows)).n_features_in_ == 2
 
 
 def test_row_numbers_can_be_kept(frame):
@@ -171,10 +187,11 @@ def test_a_warning_names_the_file_where_not_all_files_have_the_column(frame, tmp
 
 
 def test_new_rows_may_lack_row_numbers(frame):
-    table = numbered(frame, "id").astype("float64")
+    table = numbered(frame, "id")
     with pytest.warns(UserWarning, match="left out 'id'"):
         model = PCA(1).fit(table)
     expected = model.transform(frame)
+    table = table.astype({"id": "float64"})
     table.loc[3, "id"] = np.nan
     np.testing.assert_array_equal(model.transform(table), expected)
 
@@ -238,15 +255,28 @@ def test_columns_without_names_are_used_in_their_order(frame, dtype):
     np.testing.assert_array_equal(scores, model.transform(table))
 
 
-@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def sparse_frame(columns):
+    frame = pd.DataFrame(columns)
+    return frame.astype(pd.SparseDtype(bool)) if True in columns["a"] else frame
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, sparse_frame])
 def test_a_frame_of_true_and_false_alone_has_a_hint(library):
     answers = {"a": [True, False, True], "b": [False, False, True]}
     with pytest.raises(ShapeError, match="without numbers: a, b") as caught:
         PCA(1).fit(library(answers))
-    assert "true/false as 1 and 0" in caught.value.hint
+    assert "true/false as 1 and 0, convert it: X.astype(int)" in caught.value.hint
     with pytest.raises(ShapeError) as caught:
         PCA(1).fit(library({"a": ["x", "y"]}))
     assert "true/false" not in caught.value.hint
+
+
+def test_a_file_of_true_and_false_alone_has_a_hint(frame, tmp_path):
+    path = tmp_path / "t.csv"
+    (frame > 0).to_csv(path, index=False)
+    with pytest.raises(ShapeError, match=r"name the columns \(columns=\)"):
+        PCA(1).fit(path)
+    assert PCA(1).fit(read_table(path, columns=["a", "b"])).n_features_in_ == 2
 
 
 def test_the_hint_for_missing_cells_names_empty_columns(frame):

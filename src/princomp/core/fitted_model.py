@@ -17,7 +17,7 @@ from princomp.core.missing import FILL_METHODS, fill_new_rows
 from princomp.core.request import PCAParameters
 from princomp.core.schema import TableSchema, blocks_of, open_scores
 from princomp.engines import DistributedRows
-from princomp.errors import NotFiniteError, ShapeError, scores_overflow
+from princomp.errors import NotFiniteError, ShapeError, row_words, scores_overflow
 from princomp.io import Origin, RowArray, RowData, Source, not_finite_error
 from princomp.linalg import FloatArray, slices
 from princomp.summaries import first_not_finite, is_sparse
@@ -173,6 +173,31 @@ class FittedModel(ABC, Generic[R]):
         table = data if isinstance(data, Source) else rows
         raise not_finite_error(table, error, columns=columns, origin=origin, hint=self._cell_hint)
 
+    def check_scores(self, scores: FloatArray, first: int = 0) -> None:
+        """Refuse scores (n, k) of another shape, and infinite ones, which no row has.
+
+        Raises
+        ------
+        ShapeError, NotFiniteError
+        """
+        self._check_shape(scores.shape)
+        infinite = np.isinf(scores)
+        if infinite.any():
+            row, column = np.argwhere(infinite)[0].tolist()
+            raise NotFiniteError(
+                f"score {column} of {row_words(first + row)} is {scores[row, column]}",
+                place={"row": first + row, "column": column},
+                hint="remove rows whose scores are infinite",
+            )
+
+    def _check_shape(self, shape: tuple[Any, ...]) -> None:
+        k = self.result.k
+        if len(shape) != 2 or shape[1] != k:
+            raise ShapeError(
+                f"scores have shape {shape}, and the model has {k} components",
+                hint=f"give an array of shape (n, {k})",
+            )
+
     def _check_overflow(self, scores: FloatArray, first: int) -> None:
         """Refuse scores that are not finite although the rows are."""
         # If missing cells are accepted, the scores of such rows may be NaN.
@@ -230,36 +255,32 @@ class PCAModel(FittedModel[Fitted]):
         """Rows (n, p) in the units of the data from scores (n, k) of any origin."""
         scores = open_scores(X)
         if isinstance(scores, DistributedRows):
-            self._check_scores((scores.rows or "n", scores.p))
+            self._check_shape((scores.rows or "n", scores.p))
             if scores.resident:
                 return scores.reconstructed(self.result, whiten=self.parameters.whiten)
             names = self.schema.text_names() if self.schema.names is None else self.schema.names
             return scores.map_rows(self.for_scoring().reconstruct, names, scores.dtype)
-        parts = [self.reconstruct(block) for block in blocks_of(scores)]
+        parts, first = [], 0
+        for block in blocks_of(scores):
+            parts.append(self.reconstruct(block, first))
+            first += len(parts[-1])
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    def reconstruct(self, scores: Any) -> FloatArray:
+    def reconstruct(self, scores: Any, first: int = 0) -> FloatArray:
         """Rows (n, p) in the units of the data from scores (n, k) in memory.
+
+        ``first`` is the number of the first row, for messages.
 
         Raises
         ------
-        ShapeError
-            If there are not k scores per row.
+        ShapeError, NotFiniteError
         """
         if is_sparse(scores):
             scores = scores.toarray()
         if scores.dtype.kind != "f" or scores.dtype.itemsize not in (4, 8):
             scores = scores.astype(np.float64)
-        self._check_scores(scores.shape)
+        self.check_scores(scores, first)
         return self.result.reconstruction(scores, whiten=self.parameters.whiten)
-
-    def _check_scores(self, shape: tuple[Any, ...]) -> None:
-        k = self.result.k
-        if len(shape) != 2 or shape[1] != k:
-            raise ShapeError(
-                f"scores have shape {shape}, and the model has {k} components",
-                hint=f"give an array of shape (n, {k})",
-            )
 
 
 def _incomplete_rows(rows: sp.csr_array) -> Iterator[NDArray[np.intp]]:

@@ -129,12 +129,12 @@ class TableSchema:
             labels == self.names or not _begins_with_index(labels)
         ):
             if labels and labels != self.names:
-                self._check_labels(labels, labels)
+                self._check_labels(X, labels, labels)
             rows = as_rows(X.to_numpy()), labels or None, frame_origin(X)
         elif (distributed := as_distributed(X, self.names)) is not None:
             if distributed.columns is not None and self.names not in (None, distributed.columns):
                 raise self._other_columns(
-                    "The feature names are not those of the fit", distributed.columns
+                    X, "The feature names are not those of the fit", distributed.columns
                 )
             rows = distributed, distributed.columns, None
             self._warn_if_by_position(rows[1])
@@ -218,10 +218,10 @@ class TableSchema:
         except ValueError:  # a duplicate name
             rows_of(frame)  # raises an error with the name
             raise
-        self._check_labels(labels, list(map(str, given)))
+        self._check_labels(frame, labels, list(map(str, given)))
         return frame
 
-    def _check_labels(self, labels: Names, given: Iterable[str]) -> None:
+    def _check_labels(self, X: Any, labels: Names, given: Iterable[str]) -> None:
         """Compare labels (None unless they are text) with the fit's, as scikit-learn does."""
         given = list(given)
         if labels is None and self.names is not None:
@@ -229,7 +229,7 @@ class TableSchema:
         elif labels is not None and self.names is None:
             self._warn("X has feature names", "without")
         elif labels is not None and self.names is not None and labels != tuple(self.names):
-            raise self._other_columns(_mismatch(self.names, labels), given)
+            raise self._other_columns(X, _mismatch(self.names, labels), given)
         self.check_width(len(given))
 
     def _warn_if_by_position(self, columns: Names) -> None:
@@ -239,7 +239,7 @@ class TableSchema:
     def _warn(self, what: str, how: str) -> None:
         warn(f"{what}, but {self.owner} was fitted {how} feature names")
 
-    def _other_columns(self, message: str, given: Iterable[str]) -> ColumnError:
+    def _other_columns(self, X: Any, message: str, given: Iterable[str]) -> ColumnError:
         """The error for columns that are not those of the fit, in their order."""
         place = _differences(self.names or (), given)
         differences = [
@@ -247,7 +247,8 @@ class TableSchema:
         ]
         advice = "give the columns of the fit, in their order"
         if not place["missing"]:
-            advice += ": X[model.feature_names_in_]"
+            names = "model.feature_names_in_"  # an array, which is no index of a table of pyarrow
+            advice += f": X.select(list({names}))" if hasattr(X, "select") else f": X[{names}]"
         return ColumnError(message, place=place, hint="; ".join([*differences, advice]))
 
 

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from princomp.core import Fitted, FittedModel, TableSchema, checked_weights, refuse_iterator
 from princomp.engines import DistributedRows, as_distributed
-from princomp.errors import ParameterError, class_words
+from princomp.errors import ParameterError, class_words, warn
 from princomp.io import Document, Origin, PathLike, RowData, Rows, Source, write
 from princomp.linalg import FloatArray, frozen
 from princomp.summaries import Columns, Moments, SampleWeight, Sketch, Triangle
@@ -234,6 +234,8 @@ class TableEstimator(Generic[M]):
     def save(self, path: PathLike, *, overwrite: bool = True) -> None:
         """Write the model to a file; :func:`princomp.load` reads it.
 
+        A subclass of your own is saved as the class of princomp that it extends, with a warning.
+
         Raises
         ------
         OutputExistsError
@@ -241,6 +243,13 @@ class TableEstimator(Generic[M]):
         OutputError
             If the file cannot be written.
         """
+        kind = type(self)
+        known = next(base for base in kind.__mro__ if base.__module__.startswith("princomp."))
+        if kind is not known:
+            warn(
+                f"{kind.__name__} is saved as {known.__name__}: load returns a {known.__name__} "
+                "without its own parameters and methods. pickle and joblib keep the class"
+            )
         write(path, *self._contents(), overwrite=overwrite)
 
 

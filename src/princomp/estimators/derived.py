@@ -239,7 +239,8 @@ def from_sklearn(
         unit=float(np.finfo(dtype).eps),
         squared=dtype != np.float32 or solver == "covariance_eigh",
     )
-    pca = cls(fitted.k, whiten=bool(model.whiten))
+    pca = cls(fitted.k)
+    pca.whiten = bool(model.whiten)  # a subclass may not have it in __init__
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", None)
     pca._schema, pca._fitted = _make_schema(cls, fitted.p, feature_names), fitted
@@ -312,7 +313,9 @@ def _refitted(model: P, **changes: Any) -> P:
 
 
 def _copy_with(model: P, fitted: Fitted, **changes: Any) -> P:
-    copied: Any = copy(model).set_params(**changes)
+    copied: Any = copy(model)
+    for name, value in changes.items():
+        setattr(copied, name, value)  # set_params knows only what a subclass names in __init__
     copied._fitted = fitted
     if "_sklearn_output_config" in vars(copied):  # set_output of one must not change the other
         copied._sklearn_output_config = dict(copied._sklearn_output_config)
@@ -338,10 +341,14 @@ def _make_schema(cls: type[PCA], p: int, names: Sequence[str] | None) -> TableSc
 def inverse_transform(self: PCA, X: Any) -> Any:
     """Rows (n, p) in the units of the data, from scores (n, k).
 
+    Rows with NaN among their scores are NaN.
+
     Raises
     ------
     ShapeError
         If there are not k scores per row.
+    NotFiniteError
+        For an infinite score in the host's memory.
     """
     return self.__fitted_model__().reconstructions(X)
 

@@ -293,6 +293,8 @@ def test_invalid_rows_are_refused(rng):
     assert model.components_ is before
     with pytest.raises(ShapeError, match="2 components"):
         model.inverse_transform(np.ones((2, 3)))
+    with pytest.raises(NotFiniteError, match="score 1 of row 0 is -inf"):
+        model.inverse_transform([[1.0, -np.inf]])
 
 
 def test_scores_to_invert_are_checked_as_rows_are(rng):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from princomp import PCA, KernelPCA, diagnostics, plots, report
@@ -86,8 +90,35 @@ def test_data_without_rows_and_columns(data, message):
             call(data)
 
 
+SERIES = {
+    "pandas": pd.Series,
+    "index": pd.Index,
+    "polars": pl.Series,
+    "arrow": pa.array,
+    "arrow chunks": lambda cells: pa.chunked_array([cells]),
+    "extension": pd.array,
+    "numpy": np.asarray,
+    "list": list,
+}
+
+
+@pytest.mark.parametrize("kind", SERIES)
+def test_the_hints_for_one_dimension_work(kind):
+    data = SERIES[kind]([1.0, 2.0])
+    with pytest.raises(ShapeError, match=rf"this {type(data).__name__} has shape \(2,\)") as caught:
+        PCA(1).fit(data)
+    hint = re.fullmatch("Reshape your data: (.*) is one row, (.*) one column", caught.value.hint)
+    names = {"X": data, "numpy": np}
+    row, column = (np.asarray(eval(code, names)) for code in hint.groups())
+    assert row.tolist() == [[1.0, 2.0]]
+    assert column.tolist() == [[1.0], [2.0]]
+    with pytest.raises(ShapeError, match="makes one row of it") as caught:
+        PCA(1).fit(iter([data]))
+    row = eval(caught.value.hint.partition(" makes")[0], {"batch": data, "numpy": np})
+    assert np.asarray(row).tolist() == [[1.0, 2.0]]
+
+
 def test_the_hints_for_datasets_of_arrow_work():
-    pa = pytest.importorskip("pyarrow")
     dataset = pytest.importorskip("pyarrow.dataset")
     data = dataset.dataset(pa.table(dict(zip("abcd", X.T, strict=True))))
     for tables in (data, data.scanner(columns=["b", "a"])):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from princomp import PCA, read_table
-from princomp.errors import ColumnError, NotNumericError
+from princomp.errors import ColumnError, MalformedFileError, NotNumericError
 from princomp.io.readers.files import open_files
 from princomp.io.readers.stdin import open_stdin
 
@@ -62,6 +62,14 @@ def test_no_column_of_a_model_is_to_be_left_out_of_several_files(tmp_path):
     ROWS.assign(a=ROWS.a > 0).to_parquet(tmp_path / "t2.parquet")
     paths = [tmp_path / "t1.parquet", tmp_path / "t2.parquet"]
     assert hint_of(lambda: MODEL.transform(paths)) == "Write the column in one way."
+
+
+def test_the_hint_on_two_decimal_marks(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a;b;c\n1,5;2.25;1\n2,5;3.25;4\n0,5;1.25;2\n")
+    for read, advice in ((MODEL.transform, "and correct the"), (PCA().fit, "or exclude the")):
+        with pytest.raises(MalformedFileError, match=f"{advice} columns with the other mark"):
+            read(path)
 
 
 @pytest.mark.parametrize(

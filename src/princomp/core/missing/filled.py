@@ -22,7 +22,7 @@ from princomp.errors import (
     row_words,
     warn,
 )
-from princomp.io import RowData, Source, read_whole
+from princomp.io import RowData, Source, listed, read_whole
 from princomp.linalg import (
     FloatArray,
     format_bytes,
@@ -287,16 +287,11 @@ def _too_few_cells(
             place={"column": columns[0]},
             hint=f"leave the column out; {needed}",
         )
-    listed = ", ".join(
-        f"column {name!r} ({n_known[column]})"
-        for name, column in zip(columns[:5], too_few, strict=False)
-    )
-    others = where = ""
-    if len(columns) > 5:
-        others, where = f" and {len(columns) - 5} more", "the place of this error names all, and "
+    shown = (f"column {column_name(names, column)!r} ({n_known[column]})" for column in too_few)
+    where = "the place of this error names all, and " if len(columns) > 5 else ""
     return DataError(
         f"{len(columns):,} columns hold too few of {n} cells to estimate the others: "
-        f"{listed}{others}",
+        f"{listed(shown, limit=5)}",
         place={"columns": columns},
         hint=f"leave the columns out; {where}{needed}",
     )

@@ -311,7 +311,17 @@ class RobustPCA(
         return model.array_scores(dense_rows(*model.schema.open(X)))
 
     def inverse_transform(self, X: npt.ArrayLike) -> FloatArray:
-        """Compute rows (n, p) in the units of the data from scores (n, k)."""
+        """Compute rows (n, p) in the units of the data from scores (n, k).
+
+        Rows with NaN among their scores are NaN.
+
+        Raises
+        ------
+        ShapeError
+            If there are not k scores per row.
+        NotFiniteError
+            For an infinite score.
+        """
         scores = open_scores(X, rows_of)  # not of engines
         check_dense(scores)
         return self.__fitted_model__().reconstruct(scores)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from princomp import __version__
 from princomp.core import FittedModel
 from princomp.engines import DistributedRows
-from princomp.errors import ModelFileError, NotFiniteError, ParameterError, ShapeError
+from princomp.errors import ModelFileError, NotFiniteError, ParameterError
 from princomp.io import (
     Array,
     Arrays,
@@ -183,12 +183,8 @@ class RobustModel(FittedModel[RobustFit]):
 
     def reconstruct(self, scores: FloatArray) -> FloatArray:
         """Compute rows (n, p) in the units of the data from scores (n, k)."""
-        fit, k = self.result, len(self.result.axes)
-        if scores.ndim != 2 or scores.shape[1] != k:
-            raise ShapeError(
-                f"scores have shape {scores.shape}, and the model has {k} components",
-                hint=f"pass an array of shape (n, {k})",
-            )
+        self.check_scores(scores)
+        fit = self.result
         rows = scores @ fit.axes
         if fit.scale is not None:
             rows = rows * fit.scale

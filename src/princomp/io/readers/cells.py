@@ -30,7 +30,14 @@ def text_of(cells: Iterable[object]) -> list[str | None]:
     return [None if cell is None else str(cell) for cell in cells]
 
 
-def read_number(cell: object) -> float | None:
+def is_number_type(kind: type) -> bool:
+    """Whether objects of a class are real numbers."""
+    # NumPy counts durations as integers.
+    is_duration = issubclass(kind, np.timedelta64)
+    return issubclass(kind, numbers.Real | Decimal | np.bool_) and not is_duration
+
+
+def read_number(cell: Any) -> float | None:
     """Read a cell: return its number, NaN if it is missing, None if it is neither."""
     if cell is None:
         return math.nan
@@ -38,7 +45,7 @@ def read_number(cell: object) -> float | None:
         return PLAIN.parse(cell)
     if isinstance(cell, Decimal):
         return math.nan if cell.is_nan() else float(cell)
-    if isinstance(cell, numbers.Real | np.bool_):
+    if is_number_type(type(cell)):
         try:
             return float(cell)
         except OverflowError:  # an integer of more than 308 digits
@@ -216,6 +223,11 @@ def convert_text_column(
     return np.array(numbers_read, dtype=np.float64)
 
 
+def shortened(shown: str) -> str:
+    """Cut the text of a long cell for a message, up to its last quote or bracket."""
+    return shown if len(shown) <= 60 else f"{shown[:57]}…{shown[-1]}"
+
+
 def bad_cell_hint(column: str, value: object, origin: Origin, *, typed: bool = False) -> str:
     """Make the hint for a cell of text among numbers; ``typed`` as in ``decimal_mark_hint``."""
     word = str(value).strip()
@@ -256,9 +268,7 @@ def not_numeric_error(
 ) -> NotNumericError:
     """Make the error for a column with cells ``bad`` that are not numbers."""
     value = cells[bad[0]]
-    shown = repr(value if isinstance(value, str) else str(value))
-    if len(shown) > 60:
-        shown = f"{shown[:57]}…'"
+    shown = shortened(repr(value if isinstance(value, str) else str(value)))
     of_all = f"{len(bad)} of its {nonempty} nonempty cells {'is' if len(bad) == 1 else 'are'} not"
     # Frames and files whose columns have types, not text or workbooks.
     typed = origin.file is None or origin.file.endswith((".parquet", ".arrow", ".feather", ".ipc"))

@@ -71,6 +71,7 @@ def detect_file_dialect(
         compression=compression,
         options=selection.options,
         complete=len(head) < DETECT_BYTES,
+        of_model=selection.of_model,
     )
 
 
@@ -82,7 +83,6 @@ def infer_table(
     ``complete`` says that the text has all rows; then empty rows at the end are left out, and
     totals are refused. The parser extracts the same columns from other pieces of the text.
     """
-    dialect = replace(dialect, of_model=selection.of_model)
     skipped: tuple[str, ...] = ()
     if complete and dialect.skip_end:
         dialect, skipped = _without_skipped_rows(dialect, dialect.skip_end)

@@ -51,6 +51,7 @@ def detect_dialect(
     compression: str | None,
     options: ReadOptions,
     complete: bool = True,
+    of_model: bool = False,
 ) -> Dialect:
     """Detect how a text is written.
 
@@ -66,6 +67,8 @@ def detect_dialect(
     options : ReadOptions
     complete : bool
         Whether ``head`` is the whole text, so that its last line is not cut.
+    of_model : bool
+        As in :class:`Selection`.
 
     Raises
     ------
@@ -107,7 +110,9 @@ def detect_dialect(
             notes.append(f"line {named + 1} names the columns; comment='#' makes it a comment")
     if sep != separator and (separator is not None or sep not in ",\t"):
         notes.append(f"fields are separated by {_SEPARATORS.get(sep, repr(sep))}")
-    number_format, assumes_point = _detect_number_format(lines, sep, options, path, notes)
+    number_format, assumes_point = _detect_number_format(
+        lines, sep, options, path, notes, of_model=of_model
+    )
     return Dialect(
         path,
         "\t" if sep == " " else sep,
@@ -121,6 +126,7 @@ def detect_dialect(
         header=options.header,
         skip_end=options.skip_end,
         notes=tuple(notes),
+        of_model=of_model,
     )
 
 
@@ -337,7 +343,13 @@ class _Evidence(NamedTuple):
 
 
 def _detect_number_format(
-    lines: Sequence[str], sep: str, options: ReadOptions, path: Path, notes: list[str]
+    lines: Sequence[str],
+    sep: str,
+    options: ReadOptions,
+    path: Path,
+    notes: list[str],
+    *,
+    of_model: bool,
 ) -> tuple[NumberFormat, bool]:
     """Detect the marks in numbers, and whether a decimal point is only assumed.
 
@@ -348,7 +360,7 @@ def _detect_number_format(
     if decimal is None and thousands in (".", ","):
         decimal = "," if thousands == "." else "."
     if decimal is None:
-        decimal = _detect_decimal(evidence, sep, path)
+        decimal = _detect_decimal(evidence, sep, path, of_model=of_model)
         if decimal == ",":
             notes.append("numbers have decimal commas")
     assumes_point = decimal is None
@@ -365,17 +377,18 @@ def _detect_number_format(
     return NumberFormat(decimal, thousands, options.na), assumes_point
 
 
-def _detect_decimal(evidence: _Evidence, sep: str, path: Path) -> str | None:
+def _detect_decimal(evidence: _Evidence, sep: str, path: Path, *, of_model: bool) -> str | None:
     """Choose the decimal mark; None without evidence; refuse a text in which it is unclear."""
     comma, point = evidence.decimal.get(","), evidence.decimal.get(".")
     if comma and point:
         (line, one), (other_line, other) = comma, point
+        correct = "correct" if of_model else "correct or exclude"
         raise malformed(
             path,
             f"line {line} has {one!r}, with a decimal comma, and line {other_line} {other!r}, "
             "with a decimal point",
-            "Say which it is, decimal='.' or decimal=',' (1,5 is one and a half), and correct or "
-            "exclude the columns with the other mark.",
+            "Say which it is, decimal='.' or decimal=',' (1,5 is one and a half), and "
+            f"{correct} the columns with the other mark.",
             line=line,
         )
     grouped, points = evidence.thousands.get("."), evidence.unclear.get(".", {})

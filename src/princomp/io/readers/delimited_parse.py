@@ -25,6 +25,7 @@ from princomp.io.readers.cells import (
     long_integer_error,
     looks_numeric,
     may_have_lost_digits,
+    shortened,
 )
 from princomp.io.readers.columns import Origin
 from princomp.io.readers.delimited_header import structure_error
@@ -277,12 +278,11 @@ class Parser:
                 is_valid = is_true_or_false(cell) if is_boolean else not is_text(value)
                 if is_valid or value is None:
                     continue
-                shown = repr(cell) if len(repr(cell)) <= 60 else f"{cell!r:.57}…'"
                 hint = bad_cell_hint(name, cell, origin)
                 if looks_numeric(cell) and not is_boolean:
                     hint = decimal_mark_hint()
                 what = "neither true nor false" if is_boolean else "not a number"
-                problem = f"{shown} is {what}, unlike the first cells of the column"
+                problem = f"{shortened(repr(cell))} is {what}, unlike the first cells of the column"
                 return origin.cell_error(name, i, problem, hint)
         return None
 

@@ -36,6 +36,7 @@ from princomp.io.readers.columns import (
 from princomp.io.readers.left_out import (
     CATEGORIES,
     NOT_NUMBERS,
+    TRUE_FALSE,
     has_index_name,
     kind_of_column,
     left_out_notes,
@@ -90,7 +91,11 @@ def frame_like(frame: Any, data: NDArray[Any], names: Sequence[str] | None) -> A
 
 
 def select_usable_columns(frame: Any, required: Collection[str]) -> Any:
-    """Select the columns ``required`` of a frame, and all others that a fit would use."""
+    """Select the columns ``required`` of a frame, and all others that a fit would use.
+
+    Row numbers of any type are left out if there are required columns: integers with missing cells
+    become floats.
+    """
     try:
         eager = nw.from_native(frame, eager_only=True)
     except (DuplicateError, TypeError):
@@ -101,7 +106,7 @@ def select_usable_columns(frame: Any, required: Collection[str]) -> Any:
     def is_used(j: int, label: str, kind: Any) -> bool:
         if label in required:
             return True
-        if j == 0 and has_index_name(label):
+        if j == 0 and has_index_name(label) and (required or not kind.is_float()):
             return False
         if isinstance(kind, nw.Unknown):  # Python objects such as Period, sparse booleans, …
             return eager.get_column(label).to_numpy().dtype.kind not in "Ob"
@@ -229,18 +234,21 @@ def convert(
         else:
             data[:, len(kept)] = values
             kept.append(name)
+    left_out_kinds = {
+        name: kinds.get(name) or kind_of_column(frame.get_column(labels[name])) for name in left_out
+    }
     if not kept:
         problem = f"no numeric column; without numbers: {listed(left_out)}"
         hint = "Principal components need columns of numbers."
-        if any(isinstance(frame.schema[labels[name]], nw.Boolean) for name in left_out):
-            hint += " To analyse true/false as 1 and 0, convert it: X.astype(int) in pandas."
+        if TRUE_FALSE in left_out_kinds.values():
+            how = "convert it: X.astype(int) in pandas"
+            if origin.file is not None:
+                how = "name the columns (columns=)"
+            hint += f" To analyse true/false as 1 and 0, {how}."
         raise origin.error(ShapeError, problem, hint)
     ids = None
     if choice.id_column is not None:
         ids = np.fromiter(_cells(frame.get_column(labels[choice.id_column])), object, n)
-    left_out_kinds = {
-        name: kinds.get(name) or kind_of_column(frame.get_column(labels[name])) for name in left_out
-    }
     return TableSource(
         data[:, : len(kept)],
         ids=ids,

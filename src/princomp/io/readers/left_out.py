@@ -176,43 +176,46 @@ def has_index_name(label: object) -> bool:
     return isinstance(label, str) and (label == "" or label.lower() in _INDEX_NAMES)
 
 
-def is_index_column(column: nw.Series[Any]) -> bool:
-    """Whether the first column of a frame has a usual name of row labels and holds integers.
-
-    For an integer column, its dtype alone decides, so that the answer is the same for any subset
-    of the rows; for a float column, its values decide.
-    """
-    if not has_index_name(column.name):
-        return False
-    if not column.dtype.is_float():
-        return column.dtype.is_integer()
-    values = column.to_numpy()
-    whole = np.isfinite(values) & (values == np.trunc(values))
-    return bool(len(values) and whole.all())
-
-
 def row_numbers_note(label: str, *, has_index: bool = False) -> WarningNote:
-    """Note on a first column that identifies the rows, which a frame could have as its index."""
+    """Note on a first column whose name says that it identifies the rows.
+
+    ``has_index`` says that the frame could have it as its index.
+    """
     by_index = f", or name the rows by it with frame.set_index({label!r})" if has_index else ""
     return WarningNote(
-        f"left out {label!r}, the first column, which identifies the rows: rename it to analyse "
-        f"it{by_index}"
+        f"left out {label!r}, the first column, because columns of this name usually identify the "
+        f"rows: rename it to analyse it{by_index}"
     )
 
 
 def without_row_numbers(
     first: nw.Series[Any], choice: Choice
 ) -> tuple[Choice, tuple[WarningNote, ...]]:
-    """Leave out a first column that numbers the rows; only warn if it just counts them."""
+    """Leave out a first column of integers that numbers the rows; warn of one that might.
+
+    The type decides, not the values, so that any subset of the rows has the same columns.
+    """
     label = first.name
     if choice.requested or len(choice.names) < 2 or choice.names[0] != label:
         return choice, ()
-    if is_index_column(first):
-        has_index = first.implementation.is_pandas()
-        return replace(choice, names=choice.names[1:]), (
-            row_numbers_note(label, has_index=has_index),
-        )
-    return choice, counting_notes(label, first.to_numpy()) if first.dtype.is_integer() else ()
+    if not has_index_name(label):
+        notes = counting_notes(label, first.to_numpy()) if first.dtype.is_integer() else ()
+    elif first.dtype.is_integer():
+        notes = (row_numbers_note(label, has_index=first.implementation.is_pandas()),)
+        choice = replace(choice, names=choice.names[1:])
+    else:
+        notes = _whole_numbers_note(label, first) if first.dtype.is_float() else ()
+    return choice, notes
+
+
+def _whole_numbers_note(label: str, first: nw.Series[Any]) -> tuple[WarningNote, ...]:
+    """Note on a column of floats that may be row numbers, such as integers with missing cells."""
+    values = first.to_numpy()
+    known = values[~np.isnan(values)]
+    if not known.size or (known != np.trunc(known)).any():
+        return ()
+    words = f"the first column {label!r} holds whole numbers of a floating-point type and is "
+    return (WarningNote(f"{words}analysed: leave it out with exclude=[{label!r}]"),)
 
 
 def id_candidates(names: Iterable[str], selection: Selection, choice: Choice) -> list[str]:

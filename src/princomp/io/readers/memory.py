@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from princomp.errors import (
     NotAvailableError,
@@ -18,7 +19,14 @@ from princomp.errors import (
     counted,
     row_words,
 )
-from princomp.io.readers.cells import LARGEST_INTEGER, first_inexact_index, integer_text
+from princomp.io.readers.cells import (
+    LARGEST_INTEGER,
+    first_inexact_index,
+    integer_text,
+    is_number_type,
+    looks_numeric,
+    shortened,
+)
 from princomp.io.readers.columns import Origin, RowPlace, listed
 from princomp.io.readers.frames import as_frame, frame_origin, from_frame, is_frame
 from princomp.io.readers.packing import unpacked
@@ -42,13 +50,13 @@ Rows = tuple[Any, tuple[str, ...] | None, Origin | None]
 
 
 def as_rows(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Convert a numeric array (n, p) to native float32 or float64, without a copy if possible.
+    """Convert an array (n, p) to native float32 or float64, without a copy if possible.
 
     Raises
     ------
     NotNumericError
-        There are complex numbers, dates or durations, or an integer is beyond 2⁵³ and float64
-        cannot hold it.
+        There are text, complex numbers, dates, durations or other objects, or an integer is beyond
+        2⁵³ and float64 cannot hold it.
     ShapeError
         There are no rows or no columns.
     """
@@ -65,9 +73,13 @@ def as_rows(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
             hint="convert it to numbers of a unit, such as days: (X - X[0, 0]) / "
             "np.timedelta64(1, 'D')",
         )
-    else:
+    elif dtype.kind == "O":
+        array = _from_objects(array)
+    elif dtype.kind in "fiub":
         _refuse_inexact(array)
         array = array.astype(np.float64)
+    else:
+        raise _text_error(array)
     if 0 in array.shape:
         what = "sample" if array.shape[0] == 0 else "feature"
         raise ShapeError(
@@ -75,6 +87,28 @@ def as_rows(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
             hint="give at least one row (two for a fit) and one column of numbers",
         )
     return array
+
+
+def _from_objects(array: NDArray[np.object_]) -> NDArray[np.float64]:
+    """Convert Python objects that are numbers or missing: None, pandas.NA or masked.
+
+    Their types are checked, because NumPy would also convert text and dates.
+    """
+    absent = {type(None), np.ma.core.MaskedConstant}
+    if pandas := sys.modules.get("pandas"):
+        absent.add(type(pandas.NA))
+    found = set(map(type, array.flat))
+    if refused := {kind for kind in found - absent if not is_number_type(kind)}:
+        raise next(
+            _not_a_number(cell, *index)
+            for index, cell in np.ndenumerate(array)
+            if type(cell) in refused
+        )
+    if found & absent:
+        cells = [np.nan if type(cell) in absent else cell for cell in array.flat]
+        array = np.array(cells, dtype=object).reshape(array.shape)
+    _refuse_inexact(array)
+    return array.astype(np.float64)
 
 
 def _complex_error(found: str) -> NotNumericError:
@@ -291,23 +325,13 @@ def in_memory(X: Any) -> Rows:
         return in_memory(from_frame(X))
     refuse_containers(X)
     X = _unpacked(X)
-    from sklearn.utils.validation import check_array  # a slow import
-
-    if hasattr(X, "__dlpack__") and not isinstance(X, np.ndarray):
-        X = host_array(X)
-    if isinstance(X, np.ndarray) and X.dtype.kind == "O" and X.ndim == 2:
-        _refuse_inexact(X)
     try:
-        checked = check_array(
-            X,
-            dtype="numeric",
-            ensure_all_finite=False,
-            ensure_min_samples=0,  # as_rows refuses empty tables
-            ensure_min_features=0,
-        )
+        array = host_array(X)
     except ValueError as error:
-        raise _shape_error(X) or _text_error(X) or error from None
-    return as_rows(np.asarray(checked)), None, None
+        raise _shape_error(X) or error from None
+    if wrong_shape := _shape_error(array):
+        raise _shape_error(X) or wrong_shape
+    return as_rows(array), None, None
 
 
 def _unpacked(X: Any) -> Any:
@@ -335,13 +359,13 @@ def refuse_containers(X: object) -> None:
 
 
 def _array_from_lists(X: Iterable[Any]) -> np.ndarray[Any, Any] | None:
-    """Convert lists of equal length, with real numbers, to an (n, p) array; None otherwise."""
+    """Convert lists of equal length, but not of text, to an (n, p) array; None otherwise."""
     rows = [unmasked(row) for row in X]
     try:
         array = np.array(rows)
     except ValueError:
         return None
-    if array.ndim != 2 or array.dtype.kind not in "fiu" or not array.size:
+    if array.ndim != 2 or array.dtype.kind in "US" or not array.size:
         return None
     if array.dtype.kind == "f" and (np.abs(array) >= LARGEST_INTEGER).any():
         _refuse_inexact(np.array(rows, dtype=object))  # NumPy rounds integers among fractions
@@ -392,8 +416,11 @@ def _shape_error(X: Any) -> ShapeError | None:
         problem = f"a {kind} cannot be read as a table"
         hint = "give an array of shape (n, p), a frame, or the name of a file"
     elif len(shape) == 1:
-        column = "X.reshape(-1, 1)" if hasattr(X, "reshape") else "[[x] for x in X]"
-        column = "X.to_frame()" if hasattr(X, "to_frame") else column
+        column = as_one_row(X, "X").replace("(1, -1)", "(-1, 1)")
+        if not hasattr(X, "__array__"):
+            column = "[[x] for x in X]"
+        elif hasattr(X, "to_frame"):
+            column = "X.to_frame()"
         hint = f"Reshape your data: {as_one_row(X, 'X')} is one row, {column} one column"
     else:
         hint = "X.reshape(len(X), -1) makes a row of each X[i]"
@@ -404,23 +431,30 @@ def as_one_row(data: object, name: str) -> str:
     """Python code that makes a table of one row of data of one dimension."""
     if hasattr(data, "iloc"):
         return f"{name}.to_frame().T"
+    if not hasattr(data, "__array__"):
+        return f"[{name}]"
     is_array = hasattr(data, "reshape") and not hasattr(data, "to_frame")
-    return f"{name}.reshape(1, -1)" if is_array else f"[{name}]"
+    return f"{name if is_array else f'numpy.asarray({name})'}.reshape(1, -1)"
 
 
-def _text_error(X: Any) -> NotNumericError | None:
-    """Make an error for the first cell of a list or array that is not a number, if any."""
-    cells = np.asarray(X)
-    if cells.ndim != 2 or cells.dtype.kind not in "OUS":
-        return None
-    for (row, column), cell in np.ndenumerate(cells):
+def _text_error(array: NDArray[Any]) -> NotNumericError:
+    """Make an error for the first cell of an array of text that is not a number, if any."""
+    for index, cell in np.ndenumerate(array):
         try:
             float(cell)
         except (TypeError, ValueError):
-            # NumPy's repr would be numpy.str_('a').
-            shown = repr(str(cell) if isinstance(cell, str) else cell)
-            problem = f"{shown} at {row_words(row)}, column {column} is not a number"
-            hint = "convert the column to numbers, or leave it out"
-            return NotNumericError(problem, place={"row": row, "column": column}, hint=hint)
-    problem = f"the array holds text (dtype {cells.dtype}), though all of it reads as numbers"
-    return NotNumericError(problem, hint="X.astype(float)")
+            return _not_a_number(cell, *index)
+    problem = f"the array holds text (dtype {array.dtype}), though all of it reads as numbers"
+    return NotNumericError(problem, hint="numpy.asarray(X, dtype=float)")
+
+
+def _not_a_number(cell: object, row: int, column: int) -> NotNumericError:
+    # NumPy's repr would be numpy.str_('a').
+    shown = repr(cell.item() if isinstance(cell, np.character) else cell)
+    problem = f"{shortened(shown)} at {row_words(row)}, column {column} is "
+    problem += "text, not a number" if looks_numeric(cell) else "not a number"
+    if not isinstance(cell, str):  # with Python's words, which scikit-learn's check_estimator wants
+        kind = type(cell).__name__
+        problem += f": float() argument must be a string or a real number, not {kind!r}"
+    hint = "convert the column to numbers, or leave it out"
+    return NotNumericError(problem, place={"row": row, "column": column}, hint=hint)

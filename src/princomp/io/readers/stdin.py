@@ -111,6 +111,7 @@ def open_stdin(
         compression=compression,
         options=options,
         complete=len(first) < _PEEK_BYTES,
+        of_model=of_model,
     )
     source = DelimitedSource(dialect, dialect.cleaned(rest), selection, once=True)
     return _ReadOnce(source, first, selection)
