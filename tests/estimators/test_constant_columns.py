@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.base import clone
 
 from princomp import PCA, KernelPCA, RobustPCA, bootstrap, choose, load, read_table, report
 from princomp.errors import ConstantColumnError, NotAvailableError, ParameterError
+from princomp.rules import RULES
 
 pd = pytest.importorskip("pandas")
 
@@ -49,16 +52,92 @@ def test_a_dropped_column_is_not_counted(frame, scale, k):
         np.testing.assert_allclose(dropped.inverse_transform(dropped.transform(frame)), frame)
 
 
+@pytest.mark.parametrize("scale", ["unit", None, np.ones(3)])
 @pytest.mark.parametrize("solver", ["auto", "arpack", "krylov", "full"])
-def test_all_constant_columns_are_refused(solver):
+def test_all_constant_columns_are_refused(solver, scale):
     with pytest.raises(ConstantColumnError, match="every column is constant"):
-        PCA(scale="unit", constant="drop", svd_solver=solver).fit(np.full((5, 3), 2.0))
+        PCA(scale=scale, constant="drop", svd_solver=solver).fit(np.full((5, 3), 2.0))
 
 
 def test_minkas_rule_counts_only_the_remaining_columns(rng):
     rows = np.c_[rng.standard_normal((5, 5)), np.ones(5)]
     model = PCA("mle", scale="unit", constant="drop").fit(rows)
     assert model.n_components_ == PCA("mle", scale="unit").fit(rows[:, :5]).n_components_
+
+
+def low_rank(columns, constant):
+    """A table (100, columns) of three components and noise, and the same with zeros appended."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(100, 3)) @ rng.normal(size=(3, columns))
+    rows += 0.3 * rng.normal(size=rows.shape)
+    return rows, np.c_[rows, np.zeros((100, constant))]
+
+
+@pytest.mark.parametrize("columns", [10, 150], ids=["tall", "wide"])
+@pytest.mark.parametrize("divided", [False, True])
+@pytest.mark.parametrize(
+    "solver", ["auto", "full", "covariance_eigh", "arpack", "krylov", "lanczos"]
+)
+def test_without_scaling_by_spread_constant_columns_are_dropped(columns, divided, solver):
+    rows, wide = low_rank(columns, 10)
+    scale = np.linspace(1.0, 2.0, columns + 10) if divided else None
+    expected = PCA(3, scale=scale[:columns] if divided else None, svd_solver="full").fit(rows)
+    for table in (wide, sparse.csr_array(wide)):
+        if solver == "full" and sparse.issparse(table):
+            continue
+        model = PCA(3, scale=scale, constant="drop", svd_solver=solver).fit(table)
+        assert model.noise_variance_ == pytest.approx(expected.noise_variance_, rel=1e-10)
+        assert "constant columns are dropped" in str(model.plan_)
+
+
+def test_dropped_columns_do_not_count_in_streams_merges_files_and_covariances(tmp_path):
+    rows, wide = low_rank(10, 10)
+    expected = PCA(3).fit(rows).noise_variance_
+    model = PCA(3, constant="drop")
+    np.save(tmp_path / "rows.npy", wide)
+    model.fit(wide).save(tmp_path / "model.pca")
+    merged = clone(model).fit(wide[:50]).merge(clone(model).fit(wide[50:]))
+    batches = clone(model).partial_fit(wide[:50]).partial_fit(wide[50:])
+    covariance = PCA.from_covariance(np.cov(wide.T), n_samples=100, n_components=3, constant="drop")
+    from_file = clone(model).fit(str(tmp_path / "rows.npy"))
+    for found in (model, load(tmp_path / "model.pca"), merged, batches, covariance, from_file):
+        assert found.noise_variance_ == pytest.approx(expected, rel=1e-10)
+    assert clone(model).set_params(n_components=None).fit(wide).n_components_ == 10
+    assert model.rescaled("unit").noise_variance_ == pytest.approx(
+        PCA(3, scale="unit").fit(rows).noise_variance_, rel=1e-10
+    )
+    counted = clone(model).set_params(center=False).fit(wide)
+    assert "constant columns are not dropped without centring" in str(counted.plan_)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_that_counts_constant_columns_warns(rule):
+    rows, wide = low_rank(10, 10)
+    expected = choose(rows, rule).k
+    assert choose(wide, rule, constant="drop").k == expected
+    if not getattr(RULES[rule], "counts_columns", False):
+        choose(wide, rule)  # does not warn
+        return
+    words = f"10 columns are constant and counted by the rule '{rule}': x10.* 5 more; .*'drop'"
+    with pytest.warns(UserWarning, match=words):
+        choose(wide, rule)
+    if rule != "bi-cv":
+        with pytest.warns(UserWarning, match=words):
+            _ = PCA(rule).partial_fit(wide).components_
+
+
+@pytest.mark.filterwarnings("default")  # the command prints them
+def test_choose_names_all_rules_that_count_constant_columns(princomp, tmp_path):
+    _, wide = low_rank(10, 1)
+    np.save(tmp_path / "rows.npy", wide)
+    done = princomp("choose", "rows.npy", "--rules", "gcv,parallel,mle")
+    assert (
+        "note: 1 column is constant and counted by the rules 'gcv', 'mle': x10; "
+        "leave the column out (--exclude), or set --constant drop\n"
+    ) in done.err
+    done = princomp("choose", "rows.npy", "--rules", "gcv,mle", "--constant", "drop")
+    assert "note: constant column is dropped: x10" in done.err
+    assert "counted" not in done.err
 
 
 def test_without_centring_a_constant_column_counts(frame):

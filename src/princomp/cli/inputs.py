@@ -40,8 +40,8 @@ def open_for_fit(files: Sequence[str], options: dict[str, Any]) -> io.Source:
     # A small table is kept in memory, so that its rows can be read again for their scores.
     if "-" in files:
         source = io.read_if_small(source, MAX_STDIN_BYTES_IN_MEMORY)
-    if options["constant"] != "error" and options["scale"] is None:
-        source.notes = (*source.notes, "--constant has no effect without --scale")
+    if options["constant"] == "zero" and options["scale"] is None:
+        source.notes = (*source.notes, "--constant zero has no effect without --scale")
     return source
 
 

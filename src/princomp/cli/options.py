@@ -267,8 +267,8 @@ _column_options = (
     choice_option(
         "--constant",
         ["error", "zero", "drop"],
-        "Constant columns with --scale: fail, set their loadings to zero, or also leave them "
-        "out of the count of columns.",
+        "Constant columns: fail or set their loadings to zero (both with --scale), or also leave "
+        "them out of the count of columns.",
     ),
     click.option("--no-center", is_flag=True, help="Do not subtract the column means."),
 )

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from princomp.core.request import constant_columns
 from princomp.engines import drop_incomplete
-from princomp.errors import DataError, NotAvailableError
-from princomp.io import Source
+from princomp.errors import DataError, NotAvailableError, counted, warn
+from princomp.io import Source, listed
 from princomp.linalg import FloatArray, seed_of
 from princomp.rules import Decision, Known, Rule, apply_rule
 from princomp.solvers import Spectrum
@@ -50,11 +51,27 @@ class AppliedRule:
         self.rule, self._fit, self._summary = rule, fit, summary
         self._analysed, self._scale = analysed, scale
         self._dropped = fit.request.dropped_columns(summary)
+        if fit.request.center and not self._dropped.size:
+            self._warn_of_constant_columns()
         self._seed = seed_of(fit.request.random_state)
         self.decision: Decision | None = None
         # What the last decision is based on, unless that is the rows: whether all variances are
         # known, and the variances as bytes.
         self._decided_by: tuple[bool, bytes] | None = None
+
+    def _warn_of_constant_columns(self) -> None:
+        """Warn if the rule counts columns that are constant."""
+        rules = getattr(self.rule, "rules", (self.rule,))
+        names = [repr(rule.name) for rule in rules if getattr(rule, "counts_columns", False)]
+        columns = constant_columns(self._summary)
+        if not names or not 0 < columns.size < self._summary.p:
+            return
+        are, them = ("are", "columns") if columns.size > 1 else ("is", "column")
+        warn(
+            f"{counted(columns.size, 'column')} {are} constant and counted by the "
+            f"rule{'s' * (len(names) > 1)} {listed(names)}: {self._fit.names_of(columns)}; "
+            f"leave the {them} out, or set constant='drop'"
+        )
 
     def count(self, spectrum: Spectrum, *, complete: bool) -> int | None:
         """Return the number of components, or None if more variances are needed to decide.

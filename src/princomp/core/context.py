@@ -7,14 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from princomp.core.applied_rule import AppliedRule
 from princomp.core.problem import Problem
-from princomp.core.request import Request, max_components
+from princomp.core.request import Request, constant_columns, max_components
 from princomp.core.schema import WEIGHT_TOLERANCE, check_total_weight
 from princomp.engines import PartialResult, RunContext, fold
 from princomp.errors import ParameterError, ShapeError, counted
-from princomp.io import refuse_changed
+from princomp.io import listed, refuse_changed
 from princomp.linalg import FloatArray
 from princomp.rules import Decision, Rule, for_fraction, rule_of
 from princomp.solvers import Spectrum
@@ -129,19 +130,23 @@ class FitContext:
         return scale, analysed, ComponentCount(self, summary, analysed, scale)
 
     def constant_note(self, summary: Summary) -> tuple[str, ...]:
-        """A note on constant columns that were not scaled."""
-        if self.request.constant == "error" or not isinstance(self.request.scale, str):
+        """A note on constant columns that were dropped or not scaled."""
+        request = self.request
+        scaled, drop = isinstance(request.scale, str), request.constant == "drop"
+        if not (drop or (scaled and request.constant == "zero")):
             return ()
-        constant = np.flatnonzero(np.asarray(summary.column_scatter) == 0)
+        constant = constant_columns(summary)
         if not constant.size:
             return ()
-        names = [f"x{j}" if self.names is None else str(self.names[j]) for j in constant[:5]]
-        more = "" if constant.size <= 5 else f" and {constant.size - 5} more"
         several = "column is", "columns are"
-        what = "not divided"
-        if self.request.center:
-            what = "dropped" if self.request.constant == "drop" else "in no component"
-        return (f"constant {several[constant.size > 1]} {what}: {', '.join(names)}{more}",)
+        what = "not divided" if scaled else "not dropped without centring"
+        if request.center:
+            what = "dropped" if drop else "in no component"
+        return (f"constant {several[constant.size > 1]} {what}: {self.names_of(constant)}",)
+
+    def names_of(self, columns: NDArray[np.intp]) -> str:
+        """Names of the first five columns, and the number of the others."""
+        return listed([f"x{j}" if self.names is None else str(self.names[j]) for j in columns], 5)
 
 
 class ComponentCount:

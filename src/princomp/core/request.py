@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from princomp.core.missing import FILL_METHODS
 from princomp.core.problem import SOLVERS, Problem
 from princomp.engines import DistributedRows
-from princomp.errors import ParameterError, did_you_mean
+from princomp.errors import ConstantColumnError, ParameterError, did_you_mean
 from princomp.io import RowData, Source, TableSource
 from princomp.linalg import FloatArray, byte_count, check_random_state, memory_limit
 from princomp.rules import RULES, Rule, is_rule, rule_of
@@ -265,11 +265,22 @@ class Request(NamedTuple):
     def dropped_columns(self, summary: Any) -> NDArray[np.intp]:
         """Indices of the constant columns that ``constant="drop"`` does not count as columns.
 
-        Without centring or a scale by name, all columns count.
+        Without centring, all columns count.
+
+        Raises
+        ------
+        ConstantColumnError
+            If every column is constant.
         """
-        if self.constant != "drop" or not isinstance(self.scale, str) or not self.center:
+        if self.constant != "drop" or not self.center:
             return np.empty(0, dtype=np.intp)
-        return np.flatnonzero(np.asarray(summary.column_scatter) == 0)
+        dropped = constant_columns(summary)
+        if dropped.size == summary.p:
+            raise ConstantColumnError(
+                "every column is constant, and constant='drop' leaves none",
+                hint="give a column that varies, or set constant='zero'",
+            )
+        return dropped
 
     def clipped(self, summary: Any) -> Request:
         """Return the request with at most as many components as the rows so far allow."""
@@ -328,6 +339,11 @@ def checked_components(k: Any) -> int | float | str | Rule | None:
     if is_number(k, Integral):
         return int(k)
     return float(k) if is_number(k, Real) else k
+
+
+def constant_columns(summary: Any) -> NDArray[np.intp]:
+    """Indices of the columns whose values are all equal."""
+    return np.flatnonzero(np.asarray(summary.column_scatter) == 0)
 
 
 def max_components(summary: Any, dropped: int = 0) -> int:

@@ -96,10 +96,12 @@ class PCA(
         Divisors of the columns: none; standard deviations (correlation PCA); their square
         roots; largest minus smallest values; or the given ones.
     constant : {"error", "zero", "drop"}, default="error"
-        How a constant column is treated under ``scale="unit"``, ``"pareto"`` or ``"range"``.
-        ``"error"`` raises an error with its name. ``"zero"`` gives it zero loadings, with a
-        note in the plan. ``"drop"`` also leaves it out of the count of columns: rules do not
-        see it, and ``n_components=None`` keeps one component less.
+        How a constant column is treated. Under ``scale="unit"``, ``"pareto"`` or ``"range"``,
+        ``"error"`` raises an error with its name, and ``"zero"`` gives it zero loadings, with a
+        note in the plan. ``"drop"`` does so, too, and leaves the column out of the count of
+        columns, under any ``scale``: rules do not see it, ``noise_variance_`` is the mean over
+        the other columns, and ``n_components=None`` keeps one component less. Without centring,
+        no column is left out.
     center : bool, default=True
         Subtract the column means. Without centring, ``explained_variance_`` are mean squares
         about zero, still divided by n − 1.

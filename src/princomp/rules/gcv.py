@@ -28,6 +28,7 @@ class GCV:
 
     name = "gcv"
     needs = "all"
+    counts_columns = True
 
     def decide(self, known: Known) -> Decision | None:
         """Compare the errors of 0, 1, … components."""

@@ -58,11 +58,6 @@ def divisors(
         zero_columns = np.flatnonzero(divisor == 0)
         if not zero_columns.size:
             return divisor
-        if zero_columns.size == summary.p and constant == "drop":
-            raise ConstantColumnError(
-                f"every column is constant, and constant={constant!r} leaves none",
-                hint="give a column that varies, or set constant='zero'",
-            )
         if constant in ("zero", "drop"):
             return np.where(divisor == 0, 1.0, divisor)
         listed = ", ".join(f"column {column_name(names, c)!r}" for c in zero_columns[:5])

@@ -47,6 +47,7 @@ def fit(data: FloatArray, request: Request) -> Fitted | None:
         or not request.center
         or request.drop
         or request.fill is not None
+        or request.constant == "drop"
         or n > Moments.block_rows(p)
     ):
         return None
