@@ -347,9 +347,13 @@ def inverse_transform(self: PCA, X: Any) -> Any:
 
 
 def score_samples(self: PCA, X: Any) -> FloatArray:
-    """Log-likelihood of each row (n,) under probabilistic PCA (Tipping & Bishop 1999)."""
+    """Log-likelihood of each row (n,) under probabilistic PCA (Tipping & Bishop 1999).
+
+    Warns if a column that varies is left out, because its variance is below the resolution.
+    """
     model, first, parts = self.__fitted_model__(), 0, []
     data, _, origin = model.schema.open(X)
+    model.warn_of_columns_left_out("densities", data.shape[1])
     for rows in blocks_of(data):
         model.check_finite(rows, data, first, origin)
         parts.append(model.result.log_likelihood(rows))
@@ -383,7 +387,9 @@ def get_covariance(self: PCA) -> FloatArray:
 
 def get_precision(self: PCA) -> FloatArray:
     """Inverse of the model covariance (p, p); its pseudo-inverse if it is singular."""
-    return _in_precision(self._result.precision(), self._result)
+    model = self.__fitted_model__()
+    model.warn_of_columns_left_out("entries of the precision", model.result.p)
+    return _in_precision(model.result.precision(), model.result)
 
 
 def _in_precision(matrix: FloatArray, fitted: Fitted) -> FloatArray:
