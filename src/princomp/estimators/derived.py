@@ -161,9 +161,9 @@ def from_sklearn(
 ) -> PCA:
     """A fitted model from a fitted PCA or IncrementalPCA of scikit-learn.
 
-    Scores, figures and reports use its components. scikit-learn's PCA does not store the variances
-    of the columns, so correlations and cos² of the columns are known only if it kept all p
-    components, or n − 1.
+    Scores, figures and reports use its components, with their signs. scikit-learn's PCA does not
+    store the variances of the columns, so correlations and cos² of the columns are known only if
+    it kept all p components, or n − 1.
 
     Parameters
     ----------
