@@ -234,6 +234,8 @@ class TableEstimator(Generic[M]):
     def save(self, path: PathLike, *, overwrite: bool = True) -> None:
         """Write the model to a file; :func:`princomp.load` reads it.
 
+        A random number generator in ``random_state`` is not kept: it becomes None.
+
         Raises
         ------
         OutputExistsError
