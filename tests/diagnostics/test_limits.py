@@ -173,7 +173,7 @@ def test_constant_rows_have_no_limit():
     found = limits(model)
     assert found.reasons == {
         "t2": "all components have zero variance",
-        "q": "the rows of the fit do not vary outside the components",
+        "q": "the rows of the fit do not vary outside the components, up to its resolution",
     }
     table = distances(model, np.ones((10, 3)), frame="listing")
     assert table["t2"].tolist() == table["q"].tolist() == [0.0] * 10

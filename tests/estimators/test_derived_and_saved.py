@@ -1,5 +1,7 @@
 """Models of a covariance or a summary, saved models, attributes and column names."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from sklearn import decomposition
@@ -144,13 +146,41 @@ def test_a_model_from_scikit_learn_has_its_components(arrests, tmp_path):
         one_row = decomposition.IncrementalPCA(1).partial_fit(arrests[:1])
     with pytest.raises(ShapeError, match="at least 2 rows, and this IncrementalPCA has seen 1"):
         PCA.from_sklearn(one_row)
-    with pytest.raises(NotAvailableError, match="variances of the columns are not known"):
-        model.save(tmp_path / "m.pca")
     full = PCA.from_sklearn(decomposition.PCA().fit(arrests))
     np.testing.assert_allclose(full.var_, arrests.var(axis=0, ddof=1))
     full.save(tmp_path / "m.pca")
     loaded = load(tmp_path / "m.pca")
     np.testing.assert_array_equal(loaded.components_, full.components_)
+
+
+@pytest.mark.parametrize("kind", [decomposition.PCA, decomposition.IncrementalPCA])
+def test_a_model_from_scikit_learn_keeps_its_signs(kind, arrests, tmp_path):
+    theirs = kind(2).fit(arrests)
+    for axis in (0, 1, 0, 1):
+        theirs.components_[axis] *= -1.0
+        model = PCA.from_sklearn(theirs)
+        model.save(tmp_path / "m.pca")
+        for same in (model, load(tmp_path / "m.pca"), model.truncated(2), deepcopy(model)):
+            np.testing.assert_array_equal(same.components_, theirs.components_)
+            np.testing.assert_allclose(same.transform(arrests), theirs.transform(arrests))
+
+
+def test_a_model_file_need_not_have_the_variances_of_the_columns(arrests, tmp_path):
+    model = PCA.from_sklearn(decomposition.PCA(2, whiten=True).fit(arrests))
+    model.save(tmp_path / "m.pca")
+    loaded = load(tmp_path / "m.pca")
+    assert np.isnan(loaded.var_).all()
+    for name in ("explained_variance_ratio_", "noise_variance_", "total_variance_", "mean_"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(model, name))
+    for method in ("transform", "score_samples"):
+        expected = getattr(model, method)(arrests)
+        np.testing.assert_array_equal(getattr(loaded, method)(arrests), expected)
+    for one in (model, loaded):
+        with pytest.raises(NotAvailableError):
+            one.rescaled("unit")
+    first = (tmp_path / "m.pca").read_bytes()
+    loaded.save(tmp_path / "m.pca")
+    assert (tmp_path / "m.pca").read_bytes() == first
 
 
 def test_column_variances_of_a_model_from_scikit_learn_are_exact_or_not_known(rng):

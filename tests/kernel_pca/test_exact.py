@@ -20,6 +20,7 @@ from princomp.kernel_pca.functions import median_gamma
 from princomp.linalg import EPS
 
 CHECKED = [
+    KernelPCA(),
     KernelPCA(2),
     KernelPCA(2, kernel="rbf", fit_inverse_transform=True),
     KernelPCA(2, kernel="rbf", approximation="nystrom", n_landmarks=10),

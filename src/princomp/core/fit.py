@@ -262,7 +262,7 @@ def fit_of_components(
     unit: float,
     squared: bool,
 ) -> Fitted:
-    """Return the result for components (k, p) that another library computed.
+    """Return the result for components (k, p) that another library computed, with its signs.
 
     Unknown ``column_variances`` (p,) are NaN. ``unit`` is the unit roundoff of the computation;
     ``squared`` tells whether it formed a covariance matrix, as in :class:`Spectrum`.
@@ -271,7 +271,7 @@ def fit_of_components(
     scatter = column_variances * (n_samples - 1.0)
     return Fitted(
         summary=Columns(float(n_samples), n_samples, mean, np.zeros(p), scatter),
-        spectrum=Spectrum(variances, axes, total, p * unit, squared, missed=None),
+        spectrum=Spectrum(variances, axes, total, p * unit, squared, missed=None, signs_given=True),
         k=k,
         scale=None,
         centred=True,

@@ -79,9 +79,10 @@ class Fitted:
     decision: Decision | None = None
     uncounted: int = 0
 
-    # Methods in modules of their own. The last three are those of the probabilistic model (Tipping
+    # Methods in modules of their own. The last four are those of the probabilistic model (Tipping
     # & Bishop 1999).
     mergeable_summary = mergeable_summary.mergeable_summary
+    variances_left_out = likelihood.variances_left_out
     covariance = likelihood.covariance
     precision = likelihood.precision
     log_likelihood = likelihood.log_likelihood

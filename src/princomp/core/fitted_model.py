@@ -17,10 +17,10 @@ from princomp.core.missing import FILL_METHODS, fill_new_rows
 from princomp.core.request import PCAParameters
 from princomp.core.schema import TableSchema, blocks_of, open_scores
 from princomp.engines import DistributedRows
-from princomp.errors import NotFiniteError, ShapeError, row_words, scores_overflow
-from princomp.io import Origin, RowArray, RowData, Source, not_finite_error
-from princomp.linalg import FloatArray, slices
-from princomp.summaries import first_not_finite, is_sparse
+from princomp.errors import NotFiniteError, ShapeError, row_words, scores_overflow, warn
+from princomp.io import Origin, RowArray, RowData, Source, listed, not_finite_error
+from princomp.linalg import EPS, FloatArray, slices
+from princomp.summaries import column_name, first_not_finite, is_sparse
 
 M = TypeVar("M", covariant=True)
 
@@ -217,6 +217,35 @@ class PCAModel(FittedModel[Fitted]):
     def missing(self) -> str:
         """The parameter ``missing``."""
         return self.parameters.missing
+
+    def scores(self, data: RowData, origin: Origin | None = None, **options: Any) -> Any:
+        """Scores of all rows, with a warning if whitened ones leave out columns."""
+        if self.parameters.whiten:
+            self.warn_of_columns_left_out("whitened scores", self.k)
+        return super().scores(data, origin, **options)
+
+    def warn_of_columns_left_out(self, results: str, directions: int) -> None:
+        """Warn if ``results`` of the first ``directions`` components leave out columns that vary.
+
+        ``results`` is a noun in the plural for the message: "densities".
+        """
+        spectrum, variances = self.result.spectrum, self.result.variances_left_out(directions)
+        columns = np.flatnonzero(variances)
+        if not columns.size:
+            return
+        names = listed([repr(column_name(self.schema.names, column)) for column in columns])
+        words = ("column", "its variance is", "it")
+        if columns.size > 1:
+            words = ("columns", "their variances are", "them")
+        advice = "scale='unit'" if self.result.centred else "center=True and scale='unit'"
+        # A solver that works on the rows may resolve them.
+        finest = spectrum.largest * (self.result.p * EPS) ** 2
+        if spectrum.squared and variances[columns].min() > finest:
+            advice += ", or with svd_solver='full',"
+        warn(
+            f"{results} leave out {words[0]} {names}: {words[1]} below the resolution of the fit. "
+            f"A PCA with {advice} keeps {words[2]}"
+        )
 
     def fill(self, rows: RowArray) -> Any:
         """The rows, or a copy with missing cells filled if the fit filled its own."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from princomp.core.context import prepared
 from princomp.linalg import FloatArray, empty, svd
 from princomp.summaries import is_sparse
 
@@ -27,6 +28,27 @@ def _noise(fitted: Fitted) -> float:
     """The noise variance, zero if it is below the resolution."""
     noise = fitted.noise_variance
     return noise if noise > fitted.spectrum.resolution else 0.0
+
+
+def variances_left_out(fitted: Fitted, directions: int) -> FloatArray:
+    """Variance (p,) of the columns that results of the first ``directions`` components leave out.
+
+    They leave out components below the resolution, unless the model has noise. A column is left
+    out if it varies and the other components explain less than half of its variance, which is
+    accurate even where that of a component is rounding. Zero for all other columns.
+    """
+    n_axes, columns = fitted.n_resolved, fitted.columns
+    if n_axes >= directions or _noise(fitted):
+        return np.zeros(fitted.p)
+    analysed = prepared(columns, fitted.scale, fitted.centred)
+    variances = analysed.column_scatter / (analysed.rows - 1.0)
+    explained = fitted.variances[:n_axes] @ fitted.spectrum.axes[:n_axes] ** 2
+    # The values of a constant may differ by rounding.
+    rounding = np.finfo(fitted.dtype).eps * np.abs(columns.mean)
+    varies = np.sqrt(fitted.column_variances) > rounding
+    if (lost := fitted.summary.lost) is not None:
+        varies &= columns.column_scatter > lost
+    return np.where(varies & (explained < 0.5 * variances), variances - explained, 0.0)
 
 
 def covariance(fitted: Fitted) -> FloatArray:

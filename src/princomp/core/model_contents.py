@@ -18,7 +18,7 @@ from princomp.core.missing import Filled
 from princomp.core.problem import Problem, RouteChoice
 from princomp.core.request import PCAParameters
 from princomp.core.schema import TableSchema
-from princomp.errors import ModelFileError, NotAvailableError, ParameterError
+from princomp.errors import ModelFileError, ParameterError
 from princomp.io import (
     Array,
     Arrays,
@@ -51,7 +51,8 @@ _COLUMN_SCATTER = Array("p", "summary.column_scatter", sign="not negative")
 _SUMMARY_ARRAYS = {
     "moments": {"scatter": Array("p p", "summary.scatter"), "lost": _LOST},
     "triangle": {"factor": Array("factor_rows p", "summary.factor"), "lost": _LOST},
-    "columns": {"column_scatter": _COLUMN_SCATTER},
+    # Unknown for a model of scikit-learn without all components.
+    "columns": {"column_scatter": _COLUMN_SCATTER._replace(optional=True)},
     "sketch": {
         "column_scatter": _COLUMN_SCATTER,
         "product": Array("p width", "summary.product"),
@@ -140,18 +141,8 @@ def model_to_contents(
         Class of the estimator.
     **more
         Parameters of that class that a PCA does not have.
-
-    Raises
-    ------
-    NotAvailableError
-        For components of another library without the variances of the columns.
     """
     fitted, table = model.result, model.schema
-    if np.isnan(fitted.summary.column_scatter).any():
-        raise NotAvailableError(
-            "the variances of the columns are not known, so a model file would be incomplete",
-            hint="fit princomp.PCA to the rows, or pickle the model",
-        )
     summary = fitted.summary.to_host()
     kind = type(summary).__name__.lower()
     source = SimpleNamespace(
@@ -172,7 +163,10 @@ def model_to_contents(
         filled=None if fitted.filled is None else fitted.filled.to_dict(),
         decision=None if fitted.decision is None else fitted.decision.to_dict(),
     )
-    return schema.arrays_of(source), {"princomp": __version__, **document}
+    arrays = schema.arrays_of(source)
+    if np.isnan(summary.column_scatter).any():
+        del arrays["column_scatter"]
+    return arrays, {"princomp": __version__, **document}
 
 
 def _plain_parameters(model: PCAModel) -> dict[str, Any]:
@@ -220,11 +214,12 @@ def model_from_contents(tensors: Arrays, document: Document) -> PCAModel:
 def _fitted(tensors: Arrays, document: Document) -> Fitted:
     floats = {name: float(document[name]) for name in ("rows", "unit", "total", "roundoff")}
     contents = {**document, **floats, **tensors}
-    spectrum = Spectrum(**_part("spectrum", contents))
+    spectrum = Spectrum(**_part("spectrum", contents), signs_given=True)
     if spectrum.orthogonality > _MAX_ORTHOGONALITY_ERROR:
         raise ModelFileError("the axes are not orthonormal")
     kind = KINDS[document["summary"]]
     known = {"seed": document["seed"], **_part("summary", contents)}
+    known.setdefault("column_scatter", np.full(document["facts"][1], np.nan))
     summary = kind(**{one.name: known[one.name] for one in fields(kind) if one.name in known})
     extremes = Extremes(floats["rows"], **_part("extremes", contents)) if "low" in tensors else None
     filled, decision = document["filled"], document["decision"]

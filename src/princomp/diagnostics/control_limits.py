@@ -11,7 +11,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy import special
 
-from princomp.core import Fitted
+from princomp.core import Fitted, fitted_model
 from princomp.diagnostics.arguments import (
     Names,
     axes_of,
@@ -114,6 +114,7 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
     9.250 2.469
     """
     fitted = fitted_of(model)
+    _warn_of_columns_left_out(model)
     level = checked_level(level)
     k = fitted.n_resolved
     reasons: dict[str, str] = {}
@@ -137,11 +138,16 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
         reasons["q"] = (
             f"the components span all directions (k = p = {k})"
             if k == fitted.p
-            else "the rows of the fit do not vary outside the components"
+            else "the rows of the fit do not vary outside the components, up to its resolution"
         )
     else:
         q, q_method = q_limit(residual, level)
     return Limits(level, k, t2_new, t2_training, q, q_method, reasons)
+
+
+def _warn_of_columns_left_out(model: PCA) -> None:
+    """Warn if T² leaves out columns because components are below the resolution."""
+    fitted_model(model).warn_of_columns_left_out("values of T²", fitted_of(model).k)
 
 
 def _why_no_t2_limit(fitted: Fitted, k: int) -> str | None:
@@ -271,6 +277,7 @@ def distances(
     [1.68 1.25 0.11 0.44 2.94 3.57]
     """
     projector = Projector.of(fitted_of(model))
+    _warn_of_columns_left_out(model)
     reader = RowReader.open(model, X, ids=ids, frame=frame)
     columns = reader.collect(lambda block: (block.ids, *projector.t2_and_q(block.rows)))
     return reader.table(dict(zip(("row", "t2", "q"), columns, strict=True)))
@@ -321,6 +328,7 @@ def contributions(
     ['x0' 'x1' 'x2'] [-0.019  0.04  -0.339]
     """
     projector, long = Projector.of(fitted_of(model)), is_long_form(form)
+    _warn_of_columns_left_out(model)
     reader = RowReader.open(model, X, ids=ids, frame=frame)
     row_ids, t2, q = reader.collect(lambda block: (block.ids, *projector.contributions(block.rows)))
     names = {"row": row_ids, "variable": variable_names(model)}

@@ -234,7 +234,8 @@ class TableEstimator(Generic[M]):
     def save(self, path: PathLike, *, overwrite: bool = True) -> None:
         """Write the model to a file; :func:`princomp.load` reads it.
 
-        A subclass of your own is saved as the class of princomp that it extends, with a warning.
+        A subclass of your own is saved as the class of princomp that it extends, with a warning. A
+        random number generator in ``random_state`` is not kept: it becomes None.
 
         Raises
         ------

@@ -161,9 +161,9 @@ def from_sklearn(
 ) -> PCA:
     """A fitted model from a fitted PCA or IncrementalPCA of scikit-learn.
 
-    Scores, figures and reports use its components. scikit-learn's PCA does not store the variances
-    of the columns, so correlations and cos² of the columns are known only if it kept all p
-    components, or n − 1.
+    Scores, figures and reports use its components, with their signs. scikit-learn's PCA does not
+    store the variances of the columns, so correlations and cos² of the columns are known only if
+    it kept all p components, or n − 1.
 
     Parameters
     ----------
@@ -354,9 +354,13 @@ def inverse_transform(self: PCA, X: Any) -> Any:
 
 
 def score_samples(self: PCA, X: Any) -> FloatArray:
-    """Log-likelihood of each row (n,) under probabilistic PCA (Tipping & Bishop 1999)."""
+    """Log-likelihood of each row (n,) under probabilistic PCA (Tipping & Bishop 1999).
+
+    Warns if a column that varies is left out, because its variance is below the resolution.
+    """
     model, first, parts = self.__fitted_model__(), 0, []
     data, _, origin = model.schema.open(X)
+    model.warn_of_columns_left_out("densities", data.shape[1])
     for rows in blocks_of(data):
         model.check_finite(rows, data, first, origin)
         parts.append(model.result.log_likelihood(rows))
@@ -390,7 +394,9 @@ def get_covariance(self: PCA) -> FloatArray:
 
 def get_precision(self: PCA) -> FloatArray:
     """Inverse of the model covariance (p, p); its pseudo-inverse if it is singular."""
-    return _in_precision(self._result.precision(), self._result)
+    model = self.__fitted_model__()
+    model.warn_of_columns_left_out("entries of the precision", model.result.p)
+    return _in_precision(model.result.precision(), model.result)
 
 
 def _in_precision(matrix: FloatArray, fitted: Fitted) -> FloatArray:

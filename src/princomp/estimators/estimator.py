@@ -69,10 +69,10 @@ class PCA(
         that small variances keep their digits. ``"arpack"``: Lanczos iterations to a
         residual, for fewer than min(n, p) components; ``"lanczos"`` is the same without
         that limit. ``"randomized"``: scikit-learn's
-        algorithm. ``"row_gram"``: n × n products of the rows. ``"krylov"``: rows are read
-        block by block, as often as needed, and p × p is never formed. ``"sketch"``: rows
-        are read once, with p·l numbers in memory for a sketch of width l, and the error is
-        estimated.
+        algorithm, with one more product unless n < p. ``"row_gram"``: n × n products of the
+        rows. ``"krylov"``: rows are read block by block, as often as needed, and p × p is
+        never formed. ``"sketch"``: rows are read once, with p·l numbers in memory for a sketch
+        of width l, and the error is estimated.
     tol : float, default=0.0
         Residual at which Lanczos may stop, relative to the first variance; 0 means
         machine precision.
@@ -375,6 +375,8 @@ class PCA(
 
     def save(self, path: PathLike, *, overwrite: bool = True) -> None:
         """Write the model to a file; see :func:`princomp.load`.
+
+        A random number generator in ``random_state`` is not kept: it becomes None.
 
         Raises
         ------

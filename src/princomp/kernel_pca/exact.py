@@ -18,6 +18,7 @@ from princomp.kernel_pca.feature_space.matrix import (
     Centring,
     KernelMatrix,
     PrecomputedMatrix,
+    centring_cancels,
 )
 from princomp.kernel_pca.feature_space.solve import first_block_width, solve
 from princomp.kernel_pca.functions import KernelFunction, shift_of
@@ -176,10 +177,13 @@ def solve_rows(rows: RowArray, weights: Weights, parameters: KernelParameters) -
     function, limit = parameters.function(rows), parameters.limit
     if function.shift_invariant:
         function = function.with_shift(shift_of(rows))
+    dtype = rows.dtype
+    if dtype == np.float32 and centring_cancels(function, rows):
+        rows = rows.astype(np.float64)
     n_random = first_block_width(rows.shape[0], parameters.n_components, parameters.solver, limit)
     # The other half of the limit is for the search space and products.
     matrix = KernelMatrix(function, rows, weights, memory=limit // 2, n_random=n_random)
-    return _exact_fit(matrix, parameters)
+    return replace(_exact_fit(matrix, parameters), dtype=dtype)
 
 
 def solve_matrix(matrix: FloatArray, weights: Weights, parameters: KernelParameters) -> ExactFit:

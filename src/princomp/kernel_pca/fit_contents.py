@@ -146,6 +146,7 @@ def _exact_fit(arrays: Arrays, document: Document, p: int) -> ExactFit:
         float(fields["roundoff"]),
         residuals=arrays.get("residuals"),
         missed=fields["missed"],
+        signs_given=True,
     )
     if spectrum.orthogonality > _MAX_ORTHOGONALITY_LOSS:
         raise ModelFileError("the eigenvectors are not orthonormal")

@@ -26,7 +26,7 @@ class Spectrum:
         Eigenvalues of the covariance matrix. They are clipped at zero and must then descend. ``q``
         may exceed ``k``, because dense solvers compute all variances.
     axes : ndarray of shape (k, p)
-        Unit eigenvectors as rows. Their signs are fixed here.
+        Unit eigenvectors as rows. Their signs are fixed here, unless ``signs_given``.
     total : float
         Total variance, the trace of the covariance.
     roundoff : float
@@ -40,6 +40,8 @@ class Spectrum:
     missed : float or None
         Upper bound of the probability that a variance larger than the last of the ``k`` is
         missing: zero if all variances were computed, None if the probability is unknown.
+    signs_given : bool
+        Keep the signs of the axes.
     overwrite : bool
         Fix the signs of the axes in the given memory, if it is in C order.
 
@@ -58,6 +60,7 @@ class Spectrum:
     squared: bool = True
     residuals: FloatArray | None = None
     missed: float | None = 0.0
+    signs_given: bool = False
     overwrite: InitVar[bool] = False
 
     def __post_init__(self, overwrite: bool) -> None:
@@ -75,7 +78,8 @@ class Spectrum:
         set_field(self, "variances", frozen(values))
         if not len(self.axes):
             return
-        axes, signs = self.axes, fix_signs(self.axes)
+        axes = self.axes
+        signs = np.ones(len(axes), axes.dtype) if self.signs_given else fix_signs(axes)
         # Adding zero turns −0 into +0.
         if overwrite and axes.flags.c_contiguous:
             for axis, sign in zip(axes, signs, strict=True):

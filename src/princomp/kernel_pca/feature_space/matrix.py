@@ -30,6 +30,8 @@ _STRIPE_ROWS, _TILE_COLUMNS = 256, 1024
 _MAX_ROWS_ALL_KEPT, _MAX_KEPT_SHARE = 5000, 0.86
 # Number of rows from which the offset of K, its mean entry, is estimated.
 _SAMPLE_ROWS = 16
+# float32 has seven digits: if centring leaves less than this share of K, over three of them cancel.
+_MIN_CENTRED_SHARE = 1e-3
 # Differences between an entry and its mirror image of more than this share of the largest entry
 # are no rounding of any precision.
 _MAX_ASYMMETRY = 1e-4
@@ -302,6 +304,22 @@ class KernelMatrix:
         sample = self._sides[sampled_rows(self.n, _SAMPLE_ROWS)]
         with np.errstate(all="ignore"):
             return _mean_or_zero(self.function.tile(sample, sample))
+
+
+def centring_cancels(function: KernelFunction, rows: RowArray) -> bool:
+    """Estimate from some rows whether K is nearly constant, so that float32 would not resolve it.
+
+    An example is a cosine kernel of rows with a large mean, which are nearly parallel. Kernels that
+    do not depend on the mean are left as they are.
+    """
+    if function.shift_invariant or function.call is not None:
+        return False
+    sample = rows[sampled_rows(rows.shape[0], _SAMPLE_ROWS)].astype(np.float64)
+    sides = function.sides(sample)
+    with np.errstate(all="ignore"):
+        values = function.tile(sides, sides)
+        squares = values.diagonal().mean() - values.mean()
+        return bool(squares < _MIN_CENTRED_SHARE * np.abs(values).max())
 
 
 def _mean_or_zero(values: FloatArray) -> float:

@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from princomp.errors import DataError, MemoryLimitError, warn
 from princomp.kernel_pca.feature_space.matrix import CentredMatrix
-from princomp.linalg import EPS, FloatArray, format_bytes, one_blas_thread
+from princomp.linalg import EPS, FloatArray, fix_signs, format_bytes, one_blas_thread
 from princomp.solvers import (
     FEWEST_UNITS,
     Pairs,
@@ -407,10 +408,31 @@ def spectrum_of(
     entries = matrix.entry_error * matrix.sums.max_abs * max(matrix.centring.error_gain, shared)
     largest = max(minimum, search, eigenvalue_rounding(matrix, first) / first, entries / first)
     divisor, roundoff = matrix.centring.divisor, min(largest, 1.0)
+    roots = matrix.centring.roots
+    if roots is not None:
+        axes = axes * _signs_of_scores(axes, roots[:, 0], matrix.dtype)[:, None]
     # If negative eigenvalues may be rounding, the components may sum to far more than the trace.
     # Otherwise, the trace is more accurate.
     kept = float(values[: len(axes)].sum())
     total = kept if kept - trace > MAX_NEGATIVE_SHARE * first else trace
     return Spectrum(
-        values / divisor, axes, total / divisor, roundoff, residuals=residuals, missed=missed
+        values / divisor,
+        axes,
+        total / divisor,
+        roundoff,
+        residuals=residuals,
+        missed=missed,
+        signs_given=roots is not None,
     )
+
+
+def _signs_of_scores(axes: FloatArray, roots: FloatArray, dtype: npt.DTypeLike) -> FloatArray:
+    """Signs (k,) that make the largest scores positive, as if rows were repeated by their weights.
+
+    Scores are eigenvectors (k, n) divided by the roots (n,) of the weights. Entries that are
+    rounding are left out, because division by a small root would enlarge them.
+    """
+    sizes = np.abs(axes)
+    known = sizes > np.sqrt(np.finfo(dtype).eps) * sizes.max(axis=1, keepdims=True)
+    scores = np.where(known, axes / roots, 0.0)
+    return fix_signs(scores / np.abs(scores).max(axis=1, keepdims=True))

@@ -1,0 +1,40 @@
+"""float32 rows whose kernel is nearly constant: centring must not cancel its digits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from princomp import KernelPCA, load
+
+NEARLY_CONSTANT = [
+    {"kernel": "cosine"},
+    {"kernel": "poly"},
+    {"kernel": "poly", "gamma": 1e-7},
+    {"kernel": "sigmoid", "gamma": 1e-7},
+    {"kernel": "chi2", "gamma": 1e-3},
+]
+
+
+@pytest.mark.parametrize("options", NEARLY_CONSTANT, ids=str)
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_digits_do_not_cancel(options, kind, tmp_path):
+    X = np.random.default_rng(0).standard_normal((80, 5)) * [4, 3, 2, 1, 1] + 1e3
+    rows = X.astype(np.float32)
+    exact = KernelPCA(2, **options).fit(rows.astype(np.float64))
+    model = KernelPCA(2, **options).fit(kind(rows))
+    assert exact.eigenvalues_.all()
+    # Results are rounded to float32; the kernel's entries have the error of float64.
+    np.testing.assert_allclose(model.eigenvalues_, exact.eigenvalues_, rtol=1e-6)
+    scores, expected = model.transform(kind(rows)), exact.transform(rows.astype(np.float64))
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=2e-6 * np.abs(expected).max())
+    assert scores.dtype == model.eigenvectors_.dtype == model.eigenvalues_.dtype == np.float32
+    model.save(tmp_path / "model.pca")
+    np.testing.assert_array_equal(load(tmp_path / "model.pca").transform(kind(rows)), scores)
+
+
+def test_ordinary_rows_are_multiplied_in_float32():
+    rows = np.random.default_rng(1).standard_normal((80, 5)).astype(np.float32)
+    model = KernelPCA(2, kernel="cosine").fit(rows)
+    assert model.__fitted_model__().result.points.dtype == np.float32
