@@ -73,12 +73,12 @@ def metadata(
     -------
     frame
         A row for each column and component: ``column``, ``kind``, ``component``, ``n``
-        (rows with a value), ``groups`` (categories, 0 for numbers), ``r`` or ``eta2`` (the
-        other is NaN), ``statistic`` (t of r on n − 2, F of η² on g − 1 and n − g degrees of
-        freedom, ``df1`` and ``df2``), ``p_value``, ``p_adjusted`` (Benjamini & Hochberg, over
-        all tests of the table) and ``note``. The values are NaN, with a note, for a column
-        that is constant, that has more categories than half the rows, or that contains neither
-        numbers nor categories. Groups may consist of one row.
+        (rows with a value, of any weight), ``groups`` (categories, 0 for numbers), ``r`` or
+        ``eta2`` (the other is NaN), ``statistic`` (t of r on w − 2, F of η² on g − 1 and w − g
+        degrees of freedom, ``df1`` and ``df2``; w is the sum of the weights), ``p_value``,
+        ``p_adjusted`` (Benjamini & Hochberg, over all tests of the table) and ``note``. The values
+        are NaN, with a note, for a column that is constant, that has more categories than half
+        the rows, or that contains neither numbers nor categories. Groups may consist of one row.
 
     Raises
     ------

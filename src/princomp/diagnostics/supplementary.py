@@ -117,7 +117,7 @@ def supplementary_columns(
     -------
     frame
         A row for each column and component: ``column``, ``component``, ``n`` (rows with both
-        values; missing values are left out pair by pair), ``correlation``,
+        values, of any weight; missing values are left out pair by pair), ``correlation``,
         ``cos2`` (its square) and ``note``, which explains why a correlation is NaN.
 
     Raises
@@ -266,9 +266,9 @@ def categories(
     -------
     frame
         A row for each category and component: ``column``, ``category`` (as text),
-        ``component``, ``n`` (number of rows), ``barycentre`` (mean score), ``v_test`` and
-        ``eta2`` of the whole column. Rows without a category are left out. A column with a
-        single category has η² = 0 and no v-test (NaN).
+        ``component``, ``n`` (number of rows, of any weight), ``barycentre`` (mean score),
+        ``v_test`` and ``eta2`` of the whole column. Rows without a category are left out. A
+        column with a single category has η² = 0 and no v-test (NaN).
 
     Raises
     ------
@@ -282,7 +282,7 @@ def categories(
     would have if its n_q rows were drawn without replacement from all N rows:
     √(s²/n_q · (N − n_q)/N), where s² has the divisor N − 1 (Lebart, Morineau & Piron 1995). A
     value beyond ±1.96 is significant at 5%, if the column was not part of the fit and n_q is not
-    small.
+    small. With weights, n_q and N are sums of weights: a row of weight 2 counts as two rows.
 
     Examples
     --------

@@ -24,6 +24,9 @@ LARGEST_INTEGER = 2**53
 _INTEGER = re.compile(r"[+-]?0*([0-9]+)")
 _WITH_COMMAS = re.compile(r"[+-]?[0-9][0-9.]*(?:,[0-9]+)+(?:\.[0-9]+)?")
 
+# What spreadsheets show in a cell whose formula fails; #N/A means a missing cell.
+_FORMULA_ERRORS = ("#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!")
+
 
 def text_of(cells: Iterable[object]) -> list[str | None]:
     """Convert cells to text, None where missing."""
@@ -234,6 +237,9 @@ def bad_cell_hint(column: str, value: object, origin: Origin, *, typed: bool = F
     if word[:1] in "<>≤≥" and word[1:].strip()[:1].isdigit():
         hint = origin.or_exclude(column, "write a number, such as half the limit")
         return f"A value beyond a detection limit is not missing: {hint}"
+    if word in _FORMULA_ERRORS and not typed:
+        missing = f"say that the cell is missing (na=[{word!r}])"
+        return f"It is an error of a formula: {origin.or_exclude(column, 'correct it', missing)}"
     if is_true_or_false(word):
         action = "Write the column in one way: as numbers, or as true and false"
         return origin.or_exclude(column, action)

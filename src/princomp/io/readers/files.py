@@ -109,6 +109,15 @@ _FORMATS = {
 
 ENDINGS = tuple(_FORMATS)
 
+# Endings of tables that other programs read, for hints.
+_R_ENDINGS = (".rds", ".rdata", ".rda")
+_PANDAS_READERS = {
+    **dict.fromkeys((".sav", ".zsav"), "read_spss"),
+    **dict.fromkeys((".sas7bdat", ".xpt"), "read_sas"),
+    **dict.fromkeys((".xls", ".xlsb"), "read_excel"),
+    ".dta": "read_stata",
+}
+
 # Largest file sizes in bytes, uncompressed and compressed, for which ``Format.table_reader`` is
 # used.
 SMALL_FILE_BYTES, SMALL_COMPRESSED_FILE_BYTES = 2**25, 2**23
@@ -301,7 +310,14 @@ def _format_of(path: Path) -> tuple[str, Format]:
         raise file_error(ParameterError, path, "it is a model, and a table is needed", hint)
     if ending is None:
         problem = "its name does not say what kind of table it is"
-        raise file_error(ParameterError, path, problem, f"Known endings are {', '.join(ENDINGS)}.")
+        hint = f"Known endings are {', '.join(ENDINGS)}."
+        suffix = path.suffix.lower()
+        if suffix in _R_ENDINGS:
+            hint = "In R, write.csv(x, 'x.csv') saves the table x as CSV, which can be read."
+        elif suffix in _PANDAS_READERS:
+            hint = "Save the table as CSV or Parquet; or read it with "
+            hint += f"pandas.{_PANDAS_READERS[suffix]} in Python, and give the frame."
+        raise file_error(ParameterError, path, problem, hint)
     return ending, _FORMATS[ending]
 
 

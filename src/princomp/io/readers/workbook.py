@@ -18,7 +18,7 @@ from typing import Any
 import openpyxl
 from openpyxl.utils import get_column_letter
 
-from princomp.errors import DataError, ParameterError, did_you_mean
+from princomp.errors import DataError, ParameterError, counted, did_you_mean
 from princomp.io.readers.columns import Selection, listed
 from princomp.io.readers.delimited import infer_table, refuse_unclear_points
 from princomp.io.readers.delimited_detect import detect_dialect
@@ -57,6 +57,7 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
     rows = [row + [""] * (width - len(row)) for row in rows]
     with reading(path, "a workbook"):
         notes = (*notes, *_formula_notes(path, sheet.title, rows))
+        notes = (*notes, *_hidden_notes(path, sheet.title, rows))
     # Empty rows at the top become blank lines, which are skipped.
     top = next((i for i, row in enumerate(rows) if any(cell != "" for cell in row)), 0)
     rows[:top] = [[]] * top
@@ -111,10 +112,8 @@ def _sheet(path: Path, book: Any, requested: str | int | None) -> Any:
 
 def _formula_notes(path: Path, title: str, rows: list[list[str | float]]) -> list[WarningNote]:
     """Note on cells of a sheet with formulas whose results the workbook does not store."""
-    with zipfile.ZipFile(path) as archive:
-        sheets = (name for name in archive.namelist() if name.startswith("xl/worksheets/"))
-        if not any(b"<f" in archive.read(name) for name in sheets):
-            return []  # without reading the cells again
+    if not _is_in_sheets(path, b"<f"):
+        return []  # without reading the cells again
     book = openpyxl.load_workbook(path, read_only=True)
     try:
         book[title].reset_dimensions()
@@ -128,6 +127,39 @@ def _formula_notes(path: Path, title: str, rows: list[list[str | float]]) -> lis
         book.close()
     words = f"formulas without a stored result are missing cells: {listed(found)}; a spreadsheet "
     return [WarningNote(f"{words}program computes them and stores the results")] if found else []
+
+
+def _hidden_notes(path: Path, title: str, rows: list[list[str | float]]) -> list[WarningNote]:
+    """Note on hidden rows and columns of a sheet that have cells, such as filtered rows."""
+    if not _is_in_sheets(path, b' hidden="'):
+        return []
+    sheet = openpyxl.load_workbook(path, data_only=True)[title]  # slow, but knows what is hidden
+    hidden_rows = [i for i, row in enumerate(rows, 1) if any(map(_is_filled, row))]
+    hidden_rows = [i for i in hidden_rows if sheet.row_dimensions[i].hidden]
+    ranges = [(c.min, c.max) for c in sheet.column_dimensions.values() if c.hidden]
+    hidden_columns = [
+        j
+        for j, column in enumerate(zip(*rows, strict=True), 1)
+        if any(map(_is_filled, column)) and any(first <= j <= last for first, last in ranges)
+    ]
+    found = [
+        counted(len(hidden), f"hidden {noun}")
+        for hidden, noun in ((hidden_rows, "row"), (hidden_columns, "column"))
+        if hidden
+    ]
+    words = f"{' and '.join(found)} of the sheet were read, too: delete them if they do not belong"
+    return [WarningNote(f"{words} to the table")] if found else []
+
+
+def _is_filled(cell: str | float) -> bool:
+    return cell != ""
+
+
+def _is_in_sheets(path: Path, text: bytes) -> bool:
+    """Whether the stored form of any sheet holds a text."""
+    with zipfile.ZipFile(path) as archive:
+        sheets = (name for name in archive.namelist() if name.startswith("xl/worksheets/"))
+        return any(text in archive.read(name) for name in sheets)
 
 
 def _as_csv(rows: list[list[str | float]], decimal: str | None) -> bytes:

@@ -80,6 +80,14 @@ def test_an_unknown_ending_is_refused_with_the_known_ones(write):
     assert all(ending in hint for ending in ENDINGS)
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("t.RData", "In R, write.csv(x, 'x.csv')"), ("t.sav", "pandas.read_spss in Python")],
+)
+def test_for_files_of_other_programs_the_hint_says_how_to_save_or_read_them(write, name, hint):
+    assert hint in refused(ParameterError, write("x", name)).hint
+
+
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".arrow"])
 def test_without_pyarrow_the_extra_is_named(write, monkeypatch, ending):
     for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"]:
@@ -436,6 +444,24 @@ def test_formulas_without_a_stored_result_are_noted(tmp_path):
     assert "formulas without a stored result are missing cells: B3;" in note
     with pytest.warns(UserWarning, match="without a stored result"):
         PCA(1, missing="drop").fit(tmp_path / "t.xlsx")
+
+
+def test_hidden_rows_and_columns_with_cells_are_noted(tmp_path):
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in (["a", "b", "c"], [1, 2, 4], [3.5, 2.5, 1], [5, 3, 2], [6, 7, 0]):
+        sheet.append(row)
+    sheet.row_dimensions[9].hidden = sheet.column_dimensions["F"].hidden = True
+    book.save(tmp_path / "empty.xlsx")
+    sheet.row_dimensions[3].hidden = sheet.row_dimensions[5].hidden = True
+    sheet.column_dimensions.group("B", "C", hidden=True)
+    book.save(tmp_path / "t.xlsx")
+    assert not any("hidden" in note for note in read_whole(tmp_path / "empty.xlsx").notes)
+    table = read_whole(tmp_path / "t.xlsx")
+    assert table.data.shape == (4, 3)
+    assert any("2 hidden rows and 2 hidden columns" in note for note in table.notes)
+    with pytest.warns(UserWarning, match="hidden rows"):
+        PCA(1).fit(tmp_path / "t.xlsx")
 
 
 @pytest.mark.parametrize("stored", ["A1", "A1:B3", "A1:A5", "A1:F9"])
