@@ -12,6 +12,7 @@ from princomp.core.routes.moments import SCATTER_COLUMNS
 from princomp.core.routes.sketch import whole_number_needed
 from princomp.errors import MemoryLimitError, NotAvailableError, ParameterError
 from princomp.linalg import FloatArray, eigh, format_bytes, memory_limit
+from princomp.rules import name_of
 from princomp.solvers import sketch_width, unit_for_error
 from princomp.summaries import Columns, Extremes, Moments, Pair, PairOf, Sketch, SketchOf, Triangle
 
@@ -60,6 +61,15 @@ def kind_of(summary: Any) -> Any:
     return type(summary)
 
 
+def exact_stream(request: Request) -> str:
+    """Advice for rows in batches that have too many columns for a scatter."""
+    parameters = f"{name_of(request.n_components)!r}, svd_solver='full'"
+    return (
+        f"PCA({parameters}).partial_fit is exact, and keeps the rows as long as there are fewer "
+        "than twice as many as columns"
+    )
+
+
 def kind_for(request: Request, p: int) -> Any:
     """Return the kind of summary that a solver needs for ``p`` columns.
 
@@ -85,14 +95,16 @@ def kind_for(request: Request, p: int) -> Any:
             hint="partial_fit works with 'auto', 'covariance_eigh', 'full' and 'sketch'",
         )
     if not isinstance(request.n_components, int):
-        raise whole_number_needed("a sketch", request.n_components)
+        exact = f"; {exact_stream(request)}" if solver == "auto" else ""
+        raise whole_number_needed("a sketch", request.n_components, exact)
     return SketchOf(sketch_width(request.n_components, p))
 
 
-def mergeable_summary(fitted: Fitted) -> Moments | Triangle | Sketch:
+def mergeable_summary(fitted: Fitted, name: str = "this fit") -> Moments | Triangle | Sketch:
     """Return a summary that represents all rows, to be rescaled or merged with others.
 
-    A fit that kept only a summary of columns has one if it kept all components.
+    A fit that kept only a summary of columns has one if it kept all components. Messages call the
+    fit by ``name``.
 
     Raises
     ------
@@ -104,7 +116,7 @@ def mergeable_summary(fitted: Fitted) -> Moments | Triangle | Sketch:
     if not stands_for_rows(fitted):
         k, rank = fitted.spectrum.k, _largest_rank(fitted)
         raise NotAvailableError(
-            f"this fit kept no scatter and only {k:,} of {rank:,} components: it cannot be merged, "
+            f"{name} kept no scatter and only {k:,} of {rank:,} components: it cannot be merged, "
             "rescaled or extended",
             hint=_hint_for_mergeable(fitted, rank),
         )
@@ -131,9 +143,13 @@ def _hint_for_mergeable(fitted: Fitted, rank: int) -> str:
     available = memory_limit(None) if limit is None else limit
     components_fit = rank < p and 3 * 8 * rank * p <= available
     # Weights below 1 leave fewer components than rows.
-    keeps_all = fitted.problem.n_components is not None and fitted.summary.rows >= rank
-    if components_fit and keeps_all:
+    if components_fit and fitted.summary.rows >= rank:
         size = format_bytes(8 * rank * p)  # less than a scatter
+        if fitted.problem.n_components is None:
+            return (
+                "take the model before truncated(k), and call truncated afterwards: all "
+                f"{rank:,} components, of {size}, stand for the rows"
+            )
         return (
             f"fit with n_components=None: all {rank:,} components, of {size}, stand for the rows "
             "(then truncated(k) keeps k of them)"

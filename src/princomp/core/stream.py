@@ -16,18 +16,25 @@ import numpy as np
 
 from princomp.core.applied_rule import check_rows_for_rule
 from princomp.core.fitted import Fitted
-from princomp.core.mergeable_summary import check_memory_to_add, kind_for, kind_of, main_summary
+from princomp.core.mergeable_summary import (
+    check_memory_to_add,
+    exact_stream,
+    kind_for,
+    kind_of,
+    main_summary,
+)
 from princomp.core.request import Request
 from princomp.core.row_buffer import RowBuffer
 from princomp.core.schema import WEIGHT_TOLERANCE
 from princomp.engines import DistributedRows, drop_incomplete, first_counted_fault, fold
-from princomp.errors import NotAvailableError, ParameterError, ShapeError, counted
+from princomp.errors import NotAvailableError, ParameterError, ShapeError, counted, warn
 from princomp.linalg import EPS, default_threads, one_blas_thread
 from princomp.summaries import (
     Extremes,
     Moments,
     Pair,
     PairOf,
+    SketchOf,
     Triangle,
     Weights,
     column_overflow,
@@ -94,6 +101,12 @@ class Stream:
             # The range needs a summary of its own, next to the other one.
             self._kind = PairOf(kind, Extremes) if request.by_range else kind
             self._summary = self._kind.empty(p)
+            if request.solver == "auto" and isinstance(kind, SketchOf):
+                warn(
+                    f"a scatter of {p:,} columns is too large, so rows that come in batches are "
+                    "added to a sketch: components are approximate, and certificate_.residuals "
+                    f"estimates their error; {exact_stream(request)}",
+                )
         else:
             self._kind, self._summary = kind_of(summary), summary
         self._buffer = RowBuffer()
@@ -103,8 +116,8 @@ class Stream:
         self.rows_seen = self.dropped = self.bytes_read = 0
 
     @classmethod
-    def from_fit(cls, fitted: Fitted, request: Request) -> Stream:
-        """Make a stream that continues a fit.
+    def from_fit(cls, fitted: Fitted, request: Request, name: str = "this fit") -> Stream:
+        """Make a stream that continues a fit, which messages call by ``name``.
 
         Raises
         ------
@@ -113,10 +126,10 @@ class Stream:
             its mean is not known.
         """
         _check_decay(request)
-        summary = fitted.mergeable_summary()
+        summary = fitted.mergeable_summary(name)
         if fitted.n_samples is None or not fitted.mean_known:
             raise NotAvailableError(
-                "this model was made from a covariance without a mean or a number of rows, so "
+                f"{name} was made from a covariance without a mean or a number of rows, so "
                 "rows cannot be added to it",
                 hint="PCA.from_covariance(C, mean=…, n_samples=…)",
             )
@@ -127,7 +140,7 @@ class Stream:
             stream = cls(request, fitted.p, summary)
         else:
             raise NotAvailableError(
-                "the range of the columns was not kept by this fit, so it cannot go on with "
+                f"the range of the columns was not kept by {name}, so it cannot go on with "
                 "scale='range'",
                 hint="begin with partial_fit and scale='range'",
             )

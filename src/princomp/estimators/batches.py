@@ -43,6 +43,9 @@ _NO_OPTION_HINT = "leave such rows out, as PCA(missing='drop') does, or fill the
 def partial_fit(self: P, X: Any, y: object = None, sample_weight: SampleWeight = None) -> P:
     """Add rows. The result is that of one ``fit`` to all rows, for batches of any size.
 
+    With more than 10,000 columns, or too little memory for a scatter, ``svd_solver="auto"`` adds
+    the rows to a sketch, which is approximate, and warns. ``"full"`` is exact.
+
     The model is solved later, when an attribute is read. After ``fit`` or ``load``,
     the rows are added to those of that fit.
 
@@ -138,7 +141,7 @@ def merge(self: P, other: PCA) -> P:
     self._schema.check_same(other._schema)
     request = Request.of(self)
     stream = _all_rows(self, request)
-    stream.merge(_all_rows(other, Request.of(other)))
+    stream.merge(_all_rows(other, Request.of(other), "the other fit"))
     self._fitted = LazyFit(stream, request, self._schema.names)
     return self
 
@@ -246,12 +249,12 @@ def _own_rows(model: PCA, request: Request) -> Stream:
     return stream if _shared_fit(model, request) is None else stream.empty_copy()
 
 
-def _all_rows(model: PCA, request: Request) -> Stream:
+def _all_rows(model: PCA, request: Request, name: str = "this fit") -> Stream:
     """All rows of a fit as a stream, including those of other ranks."""
     fitted = model._fitted
     if isinstance(fitted, LazyFit):
         return fitted.all_rows.with_request(request)
-    return Stream.from_fit(fitted, request)
+    return Stream.from_fit(fitted, request, name)
 
 
 def _shared_fit(model: PCA, request: Request) -> Fitted | None:

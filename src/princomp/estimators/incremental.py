@@ -1,4 +1,4 @@
-"""IncrementalPCA: an exact PCA of rows in batches, with the interface of scikit-learn's class."""
+"""IncrementalPCA: a PCA of rows in batches, with the interface of scikit-learn's class."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ from princomp.summaries import SampleWeight
 
 
 class IncrementalPCA(PCA):
-    """An exact drop-in replacement for :class:`sklearn.decomposition.IncrementalPCA`.
+    """A drop-in replacement for :class:`sklearn.decomposition.IncrementalPCA`.
 
     It is :class:`~princomp.PCA` with the parameters and attributes of that class. Several calls
-    of ``partial_fit`` give the result of one ``fit``. Batches can be sparse and of any size from
-    one row on, and more components can be requested than there are rows so far.
+    of ``partial_fit`` give the result of one ``fit``. It is exact for up to 10,000 columns, if
+    their scatter fits in memory; otherwise ``fit`` and ``partial_fit`` add the rows to a sketch,
+    which is approximate, and warn. Batches can be sparse and of any size from one row on, and more
+    components can be requested than there are rows so far.
 
     Parameters
     ----------

@@ -236,6 +236,23 @@ def test_the_hint_for_missing_components_works(options, p, hint, monkeypatch):
     np.testing.assert_allclose(merged.explained_variance_, variances[:2], rtol=0, atol=error)
 
 
+def test_the_hint_for_a_truncated_model_works(monkeypatch):
+    """All components of a wide fit stand for its rows, until it is truncated."""
+    monkeypatch.setattr(princomp.core.routes.triangle, "SMALL_TABLE_SIZE", 900)
+    X = np.random.default_rng(4).standard_normal((60, 400)) * np.r_[9, 7, 5, np.ones(397)]
+    one, other = PCA().fit(X[:25]), PCA().fit(X[25:])
+    for models, name in (
+        ((one.truncated(2), other), "this fit"),
+        ((one, other.truncated(2)), "the other fit"),
+    ):
+        with pytest.raises(NotAvailableError, match=f"^{name} kept no scatter") as caught:
+            models[0].merge(models[1])
+        assert caught.value.hint.startswith("take the model before truncated(k), and call trunc")
+    merged, variances = one.merge(other).truncated(2), truth(X)[0]
+    error = 8 * 400 * EPS * variances.sum()
+    np.testing.assert_allclose(merged.explained_variance_, variances[:2], rtol=0, atol=error)
+
+
 def test_unused_ranges_prevent_neither_merging_nor_forgetting(table):
     ranged = PCA(scale="range").fit(table)
     assert ranged.rescaled(None).merge(PCA().fit(table)).n_samples_ == 400

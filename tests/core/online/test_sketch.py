@@ -120,15 +120,17 @@ def test_a_sketch_needs_a_whole_number_of_components(k, table):
         PCA(k, svd_solver="sketch").partial_fit(table)
     assert caught.value.place == {"parameter": "n_components"}
     # So does "auto" where p × p is too large.
-    with pytest.raises(ParameterError, match="n_components"):
+    with pytest.raises(ParameterError, match="n_components") as caught:
         PCA(k).partial_fit(sp.csr_array((1, 20_000)))
+    assert f"PCA({k!r}, svd_solver='full').partial_fit is exact" in caught.value.hint
     assert PCA(0, svd_solver="sketch").partial_fit(table).components_.shape == (0, 5)
 
 
 def test_twenty_thousand_columns_are_kept_in_p_times_l_numbers(rng):
     p, k = 20_000, 5
     width = 4 * k + 20
-    model = PCA(k)
+    with pytest.warns(UserWarning, match="components are approximate"):
+        model = PCA(k).partial_fit(np.empty((0, p)))
     tracemalloc.start()
     try:
         for _ in range(6):
@@ -144,6 +146,23 @@ def test_twenty_thousand_columns_are_kept_in_p_times_l_numbers(rng):
     assert len(pickle.dumps(PCA.from_summary(model.summary_, n_components=k))) < 3 * p * width * 8
     # Two blocks of buffered rows (128 × p) and some p × l: a twentieth of p × p numbers.
     assert peak < 8 * (8 * p * width + 5 * 128 * p) < p * p * 8 / 20
+
+
+def test_a_sketch_that_was_not_asked_for_warns_once(rng):
+    X = rng.standard_normal((12, 10_001))
+    expected = PCA(2).fit(X).explained_variance_
+    model = PCA(2)
+    with pytest.warns(UserWarning, match="components are approximate") as caught:
+        model.partial_fit(X[:6]).partial_fit(X[6:])
+    assert len(caught) == 1
+    advice = str(caught[0].message)
+    assert "; PCA(2, svd_solver='full').partial_fit is exact" in advice
+    for k in (2, None):  # as the warning, and the hint for None, recommend
+        exact = PCA(k, svd_solver="full").partial_fit(X[:6]).partial_fit(X[6:])
+        np.testing.assert_allclose(exact.explained_variance_[:2], expected, rtol=1e-12)
+    with pytest.warns(UserWarning, match="components are approximate"):
+        princomp.IncrementalPCA(2).fit(X)
+    sketch_pca(2).partial_fit(X)
 
 
 def test_a_sketch_of_few_rows(table):
@@ -178,7 +197,8 @@ def test_a_sketch_does_not_invent_components(rng):
 def test_a_scatter_that_does_not_fit_falls_back_to_a_sketch_or_is_refused(rng):
     X = rng.standard_normal((30, 1200))
     limit = "20MB"  # a scatter of 1,200 columns is 12 MB, and several are held at once
-    model = PCA(3, memory_limit=limit).partial_fit(X)
+    with pytest.warns(UserWarning, match="components are approximate"):
+        model = PCA(3, memory_limit=limit).partial_fit(X)
     assert model.plan_.summary == "sketch"
     for parameters in ({"n_components": 0.9}, {"n_components": 3, "svd_solver": "covariance_eigh"}):
         with pytest.raises(MemoryLimitError, match=r"1,200 columns takes about .* MB"):

@@ -60,12 +60,14 @@ class SketchRoute:
         return Solution(completed(spectrum, k), k, sketch, scale, (why,))
 
 
-def whole_number_needed(what: str, n_components: int | float | str | Rule | None) -> ParameterError:
+def whole_number_needed(
+    what: str, n_components: int | float | str | Rule | None, alternative: str = ""
+) -> ParameterError:
     """Error for a sketch or a search, whose size depends on the number of components."""
     return ParameterError(
         f"{what} needs a whole number of components, got n_components={name_of(n_components)!r}",
         place={"parameter": "n_components"},
-        hint="pass a whole number, such as n_components=20",
+        hint=f"pass a whole number, such as n_components=20{alternative}",
     )
 
 
