@@ -13,16 +13,49 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO, NamedTuple, TypeAlias
 
 from princomp.errors import OutputError, OutputExistsError, ParameterError, PrincompError
 from princomp.io.readers.reader_errors import file_error
 from princomp.linalg import run_uninterrupted
 
+try:
+    import fcntl
+
+    _HAS_LOCKS = True
+except ImportError:  # Windows
+    _HAS_LOCKS = False
+
 PathLike: TypeAlias = str | os.PathLike[str]
 
-# Complete files of an all_or_none block that are not renamed yet: (temporary, target, force).
-_pending: ContextVar[list[tuple[Path, Path, bool]] | None] = ContextVar("_pending", default=None)
+
+class _Written(NamedTuple):
+    """A temporary file, which gets the name ``target`` when it is complete.
+
+    ``lock`` keeps it locked, where the system has locks. ``folders`` did not exist before, the
+    innermost is the first.
+    """
+
+    temporary: Path
+    target: Path
+    force: bool
+    lock: int | None
+    folders: Sequence[Path]
+
+    def clean_up(self) -> None:
+        """Delete the temporary file, then new folders if they are empty."""
+        with contextlib.suppress(OSError):
+            self.temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            for folder in self.folders:
+                folder.rmdir()
+        if self.lock is not None:
+            with contextlib.suppress(OSError):
+                os.close(self.lock)
+
+
+# Complete files of an all_or_none block that are not renamed yet.
+_pending: ContextVar[list[_Written] | None] = ContextVar("_pending", default=None)
 
 _REPEATED_LENGTH = 200  # bytes of a file's name that the name of its temporary file repeats
 _O_BINARY: int = getattr(os, "O_BINARY", 0)  # without it, Windows would translate line ends
@@ -84,7 +117,7 @@ def all_or_none() -> Iterator[None]:
     OutputError, OutputExistsError
         As for :func:`atomic_write`.
     """
-    pending: list[tuple[Path, Path, bool]] = []
+    pending: list[_Written] = []
     token = _pending.set(pending)
     try:
         yield
@@ -93,9 +126,8 @@ def all_or_none() -> Iterator[None]:
             raise interrupt
     finally:
         _pending.reset(token)
-        for temporary, _, _ in pending:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
+        for written in pending:
+            written.clean_up()
 
 
 @contextmanager
@@ -106,8 +138,8 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
     only then is that file renamed. After an error or an interrupt, the temporary
     file is deleted and an existing file is unchanged. (A power cut or a signal
     that ends the process without an exception, such as ``kill -9``, leaves the
-    temporary file behind, named ``.NAME.….tmp``; `remove_leftovers` deletes it.)
-    Missing folders are created. The target of a symbolic link is replaced, not the
+    temporary file behind, named ``.NAME.….tmp``; the next write of the same file
+    deletes it.) Missing folders are created. The target of a symbolic link is replaced, not the
     link; the permissions of an existing file are kept.
 
     Without ``force``, a file that another program creates in the meantime is not
@@ -141,12 +173,16 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
     # still deletes it.
     temporary = target.with_name(f"{_prefix(target)}{secrets.token_hex(6)}.tmp")
     pending, complete = _pending.get(), False
+    folders = [folder for folder in target.parents if not os.path.exists(folder)]
+    written = _Written(temporary, target, force, None, folders)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        # tempfile is not used, because its files are private (0600): an output follows the umask …
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _O_BINARY, 0o666)
+        remove_leftovers(target)
+        handle = _create(temporary)
+        if _HAS_LOCKS:  # keep the lock until the file is renamed, after it is closed
+            written = written._replace(lock=os.dup(handle))
         with contextlib.suppress(OSError):
-            # … or keeps the permissions of the file it replaces.
+            # It keeps the permissions of the file it replaces.
             temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -156,24 +192,41 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
         if pending is None:
             _publish(temporary, target, force)
         else:
-            pending.append((temporary, target, force))
+            pending.append(written)
     except PrincompError:
         raise
     except OSError as error:
         raise write_error(target, error) from error
     finally:
         if pending is None or not complete:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
+            written.clean_up()
+
+
+def _create(path: Path) -> int:
+    """Create a file and lock it, so that `remove_leftovers` of another process leaves it."""
+    while True:
+        # tempfile is not used, because its files are private (0600): an output follows the umask.
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _O_BINARY, 0o666)
+        if not _HAS_LOCKS:
+            return handle
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        # It may have been taken for a leftover before it was locked.
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.stat(path), os.fstat(handle)):
+                return handle
+        os.close(handle)
 
 
 def remove_leftovers(path: PathLike) -> None:
     """Delete the temporary files that killed writers of ``path`` left behind.
 
-    The caller must hold a lock on ``path``, because an active writer would lose its file.
-    Nothing is deleted where the name of ``path`` is too long for temporary files to repeat it
-    in full.
+    The system frees the lock of a file when its writer ends, for any reason. Nothing is deleted
+    where there are no locks, nor where the name of ``path`` is too long for temporary files to
+    repeat it in full.
     """
+    if not _HAS_LOCKS:
+        return
     target = resolved_target(path)
     if len(os.fsencode(target.name)) > _REPEATED_LENGTH:
         return
@@ -181,7 +234,17 @@ def remove_leftovers(path: PathLike) -> None:
     with contextlib.suppress(OSError):
         for other in target.parent.iterdir():
             if pattern.fullmatch(other.name):
-                other.unlink(missing_ok=True)
+                _remove_if_unlocked(other)
+
+
+def _remove_if_unlocked(path: Path) -> None:
+    with contextlib.suppress(OSError):  # its writer has locked it, or another process was faster
+        handle = os.open(path, os.O_RDWR)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+        finally:
+            os.close(handle)
 
 
 def _prefix(target: Path) -> str:
@@ -246,12 +309,12 @@ def write_error(target: Path, error: OSError, replaced: Sequence[str] = ()) -> O
     return file_error(OutputError, target, problem, hint)
 
 
-def _publish_all(pending: Sequence[tuple[Path, Path, bool]]) -> None:
+def _publish_all(pending: Sequence[_Written]) -> None:
     published: list[str] = []
-    for _, target, force in pending:
+    for _, target, force, *_ in pending:
         if not force and target.exists():
             raise _exists_error([target])
-    for temporary, target, force in pending:
+    for temporary, target, force, *_ in pending:
         try:
             _publish(temporary, target, force)
         except OutputExistsError:

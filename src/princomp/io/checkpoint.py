@@ -98,7 +98,7 @@ class Checkpoint:
         with ExitStack() as stack:
             if stack.enter_context(_locked(self.path)):
                 stack.callback(self._remove_unused_lock)  # before the lock is released
-                remove_leftovers(self.path)
+            remove_leftovers(self.path)
             self._load()
             self._lock = stack.pop_all()
 

@@ -17,7 +17,7 @@ from pyarrow import types
 from princomp.io.readers.cells import may_have_lost_digits, refuse_long_integers, text_of
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.frames import column_numbers
-from princomp.io.readers.left_out import kind_name
+from princomp.io.readers.left_out import IndexNote, kind_name
 from princomp.io.readers.number_text import PLAIN
 from princomp.io.readers.reader_errors import reading
 
@@ -40,7 +40,7 @@ def choose_fields(
         available = schema.names  # pyarrow decodes the names only here
     choice = choose_columns(available, selection, origin)
     # pandas stores its row index among the columns, but row labels are not measurements.
-    index_columns = _index_columns(schema)
+    index_columns = index_columns_of(schema)
     names = choice.names
     if not choice.requested:
         names = tuple(name for name in names if name not in index_columns) or names
@@ -48,16 +48,17 @@ def choose_fields(
         (name,) = index_columns
         other_uses = {*names, *map(str, selection.exclude)}
         if name in available and name not in other_uses:
-            note = f"the rows are named by the index that pandas stored, {name!r}"
+            note = IndexNote(f"the rows are named by the index that pandas stored, {name!r}")
             return replace(choice, names=names, id_column=name), (note,)
     if names == choice.names:
         return choice, ()
     index = [name for name in choice.names if name in index_columns]
-    note = f"left out the row index that pandas stored: {listed(index)}"
+    note = IndexNote(f"left out the row index that pandas stored: {listed(index)}")
     return replace(choice, names=names), (note,)
 
 
-def _index_columns(schema: pa.Schema) -> set[str]:
+def index_columns_of(schema: pa.Schema) -> set[str]:
+    """Names of the columns that are the row index of a frame that pandas stored."""
     try:
         stored = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
         return {name for name in stored if isinstance(name, str)}

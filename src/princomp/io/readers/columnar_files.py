@@ -121,7 +121,12 @@ class ArrowSource(ColumnarSource):
 
 def _arrow_opener(path: Path, source: pa.NativeFile) -> Callable[..., Any]:
     """The pyarrow function that opens ``source``: that for files or that for streams."""
-    is_file = source.read(6) == b"ARROW1"
+    first = source.read(6)
+    is_file = first == b"ARROW1"
+    if first.startswith(b"FEA1"):
+        problem = "is a Feather file of version 1, and version 2, which is Arrow, can be read"
+        copy = f"feather.write_feather(feather.read_table({str(path)!r}), 'new.feather')"
+        raise malformed(path, problem, f"Write it again with pyarrow: {copy}.")
     if not is_file:
         _refuse_cut_stream(path, source)
     source.seek(0)

@@ -20,6 +20,7 @@ from princomp.io.readers.columnar import (
     choose_fields,
     conversion_of,
     ids_of,
+    index_columns_of,
     numbers_of,
     plain_array,
     plain_kind,
@@ -28,6 +29,7 @@ from princomp.io.readers.columns import Choice, Origin, Selection, listed
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import (
     NUMBERS,
+    ROW_NAMES,
     TRUE_FALSE,
     find_id_column,
     id_candidates,
@@ -127,6 +129,7 @@ class ColumnarSource(Source):
         with reading(self._path, KIND):
             self._kinds = {field.name: field.type for field in schema}
             self._conversions = {name: conversion_of(kind) for name, kind in self._kinds.items()}
+            self._index_columns = index_columns_of(schema)
         choice = self._find_ids(selection, choice)
         self._choice, self.id_column, self.unused = choice, choice.id_column, choice.unused
         if not whole:
@@ -198,13 +201,17 @@ class ColumnarSource(Source):
         self.dtype = np.dtype(np.float32 if used == {"float"} else np.float64)
 
     def _set_kinds(self) -> None:
-        """Say which of the columns hold numbers, and which true and false, by their types."""
+        """Say what each of the columns and the id column hold, by their types."""
         kinds = {name: str(plain_kind(self._kinds[name])) for name in self.columns or ()}
-        self.kinds = {
+        found = {
             name: TRUE_FALSE if kind == "bool" else NUMBERS
             for name, kind in kinds.items()
             if kind != "null"
         }
+        for name in self._choice.ids:
+            is_text = name in self._index_columns or self._conversions[name] == "inspect"
+            found[name] = ROW_NAMES if is_text else NUMBERS
+        self.kinds = found
 
     def _without_numbers(self, names: list[str]) -> set[str]:
         """Columns among ``names`` that hold text; an error if they were requested."""

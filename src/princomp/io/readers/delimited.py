@@ -22,6 +22,7 @@ from princomp.io.readers.delimited_text import Dialect, open_decompressed, piece
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import (
     NUMBERS,
+    ROW_NAMES,
     TRUE_FALSE,
     counting_notes,
     find_id_column,
@@ -46,6 +47,8 @@ from princomp.io.readers.unclear_points import may_have_groups, points_in, uncle
 
 # Formats in which numbers are sought if none are found in the one that the user gave.
 _FORMATS = (PLAIN, NumberFormat(","), NumberFormat(".", ","), NumberFormat(",", "."))
+# Names of rows that show whether they are numbers.
+_IDS_CHECKED = 100
 # At least one digit is not 0, because 0000 is the number zero.
 _CODE = r"\s*0+[1-9][0-9]*\s*"
 
@@ -130,8 +133,13 @@ def infer_table(
     if not (choice.requested or dialect.of_model):
         notes += quoted_notes(quoted_numbers(dialect, columns))
     converted.units = {name: str(units.get(name, "")) for name in with_cells}
-    converted.kinds = {name: TRUE_FALSE if name in booleans else NUMBERS for name in with_cells}
-    converted.notes = (*notes, *converted.notes, *true_false_notes(converted.kinds))
+    kinds = {name: TRUE_FALSE if name in booleans else NUMBERS for name in with_cells}
+    if choice.id_column is not None and converted.ids is not None:
+        cells = [cell for cell in converted.ids[:_IDS_CHECKED] if cell is not None]
+        is_text = not cells or any(map(dialect.number_format.is_text, cells))
+        kinds[choice.id_column] = ROW_NAMES if is_text else NUMBERS
+    converted.kinds = kinds
+    converted.notes = (*notes, *converted.notes, *true_false_notes(kinds))
     converted.number_format = dialect.number_format
     converted.origin = replace(converted.origin, line_of=file.line_of, left_out_below=below)
     parser = Parser(file, columns, choice.id_column, table.column_names, booleans, units)

@@ -15,7 +15,7 @@ from typing import Any
 from princomp.errors import DataError, MalformedFileError, NoRowsError, ShapeError, row_words
 from princomp.io.readers.columns import Selection, listed
 from princomp.io.readers.delimited_text import Dialect, refuse_damage
-from princomp.io.readers.left_out import has_index_name
+from princomp.io.readers.left_out import NoNamesNote, has_index_name
 from princomp.io.readers.number_text import NumberFormat, amount_of
 from princomp.io.readers.reader_errors import file_error, malformed, no_rows_error
 
@@ -139,7 +139,9 @@ def _count_header_lines(dialect: Dialect, cells: list[list[str]], notes: list[st
         is_data = fractions and recurs
     if is_data:
         notes.append(
-            "the first line holds numbers, so it is a row, and columns are called x0, x1, …"
+            NoNamesNote(
+                "the first line holds numbers, so it is a row, and columns are called x0, x1, …"
+            )
         )
         return 0
     numbers = [cell for cell in first if amount_of(cell, dialect.number_format)]

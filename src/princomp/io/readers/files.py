@@ -26,6 +26,7 @@ from princomp.errors import (
     counted,
 )
 from princomp.io.readers.columns import ALL_COLUMNS, Selection, listed
+from princomp.io.readers.left_out import NUMBERS, ROW_NAMES, has_index_name
 from princomp.io.readers.read_options import DETECT, ReadOptions
 from princomp.io.readers.reader_errors import file_error, folder_hint, import_optional, reading
 from princomp.io.readers.source import FileState, Source, TableSource, file_state, refuse_changed
@@ -74,6 +75,11 @@ class Format(NamedTuple):
 _ARROW = Format(
     "columnar_files.ArrowSource", ("pyarrow",), table_reader="columnar_files.read_arrow"
 )
+_PARQUET = Format(
+    "columnar_files.ParquetSource",
+    ("pyarrow.parquet",),
+    table_reader="columnar_files.read_parquet",
+)
 _FORMATS = {
     **{
         f".{name}{packed}": Format(
@@ -86,12 +92,10 @@ _FORMATS = {
         for packed, compression in (("", None), (".gz", "gzip"), (".zst", "zstd"))
     },
     ".xlsx": Format("workbook.open_workbook", ("openpyxl", "pyarrow.csv")),
-    ".parquet": Format(
-        "columnar_files.ParquetSource",
-        ("pyarrow.parquet",),
-        table_reader="columnar_files.read_parquet",
-    ),
+    ".parquet": _PARQUET,
+    ".pq": _PARQUET,
     ".arrow": _ARROW,
+    ".arrows": _ARROW,
     ".feather": _ARROW,
     ".ipc": _ARROW,
     ".npy": Format("numpy_file.open_npy"),
@@ -252,6 +256,8 @@ def open_files(
         if id_column is not None or not _lacks_id_column(error, first.id_column):
             raise
         (_, first), *others = opened(paths, without_ids)
+    if columns is None and id_column is None:
+        _refuse_measured_ids(first, [source for _, source in others])
     if unknown := set.intersection(*lacking):  # in no file
         open_source(paths[0], without_ids._replace(exclude=sorted(unknown)))  # raises the error
     table = SourceChain.of([first, *(source for _, source in others)])
@@ -272,6 +278,23 @@ def _open_one(path: Path, selection: Selection, excluded: set[str]) -> tuple[Sou
             raise
     kept = [name for name in selection.exclude if str(name) not in absent]
     return open_source(path, selection._replace(exclude=kept)), absent
+
+
+def _refuse_measured_ids(first: Source, others: Sequence[Source]) -> None:
+    """Refuse numbers in a column that was found to name the rows of the first file.
+
+    Alone or as the first file, such a file has a variable there. A name such as "id" says in all
+    files what the column holds.
+    """
+    name = first.id_column
+    if name is None or has_index_name(name) or first.kinds.get(name) != ROW_NAMES:
+        return
+    for source in others:
+        if source.id_column == name and source.kinds.get(name) == NUMBERS:
+            problem = f"its column {name!r} holds numbers, that of {first.file} names the rows"
+            rename = f"Rename it in one of them, give id_column={name!r} if it names all rows"
+            hint = source.row_origin.or_exclude(name, rename)
+            raise file_error(ColumnError, source.file or "", problem, hint, column=name)
 
 
 def _refuse_ineffective(options: ReadOptions, paths: Sequence[Path]) -> None:
@@ -384,11 +407,11 @@ def expand_patterns(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
         problem = f"expected a list of names, got the one name {os.fspath(names)!r}"
         raise ParameterError(problem, hint=f"Write [{os.fspath(names)!r}].")
     found = [path for name in names for path in _matches(os.path.expanduser(name))]
-    seen: dict[tuple[Path, str], Path] = {}
+    seen: dict[tuple[object, str], Path] = {}
     for path in found:
         outside, _, inside = _split(str(path))
         with reading(path, "a table"):  # the current folder may have been deleted
-            file = (Path(outside).resolve(), inside.strip("/"))
+            file = (_identity(Path(outside).resolve()), inside.strip("/"))
         if file in seen:
             alias_note = "" if seen[file] == path else f" (also as {seen[file]})"
             problem = f"is named twice{alias_note}, so its rows would count twice"
@@ -396,6 +419,16 @@ def expand_patterns(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
             raise file_error(ParameterError, path, problem, hint)
         seen[file] = path
     return found
+
+
+def _identity(path: Path) -> object:
+    """What all hard links to a file have in common; the path itself if there is no such file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return path
+    # Some network drives number files ambiguously, or not at all.
+    return status.st_dev, status.st_ino or path, status.st_size, status.st_mtime_ns
 
 
 def _split(name: str) -> tuple[str, str, str]:

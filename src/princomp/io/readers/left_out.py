@@ -28,7 +28,7 @@ CATEGORIES = (nw.Categorical, nw.Enum)
 # Types that never hold numbers, so that their cells need not be checked.
 NOT_NUMBERS = (nw.Date, nw.Datetime, nw.Duration, nw.Time, nw.List, nw.Array, nw.Struct, nw.Binary)
 # The words in ``Source.kinds``.
-NUMBERS, TRUE_FALSE = "numbers", "true/false"
+NUMBERS, TRUE_FALSE, ROW_NAMES = "numbers", "true/false", "row names"
 # Words for the types of columns; others are called text.
 _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((nw.Date, nw.Datetime), "date"),
@@ -75,6 +75,18 @@ class WarningNote(str):
 
 class LeftOut(WarningNote):
     """A note on columns that were left out because they hold no numbers."""
+
+    __slots__ = ()
+
+
+class IndexNote(str):
+    """A note on a row index that pandas stored among the columns."""
+
+    __slots__ = ()
+
+
+class NoNamesNote(str):
+    """A note that a text has no line of column names."""
 
     __slots__ = ()
 

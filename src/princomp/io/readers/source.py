@@ -222,7 +222,7 @@ class Source:
     # The unit, or "", of each column of a text that has numbers.
     units = cast(Mapping[str, str], MappingProxyType({}))
     # What each column with cells holds, if its format has both: numbers, or true/false, which are
-    # read as 1 and 0.
+    # read as 1 and 0. The id column holds numbers or row names (text, an index of pandas).
     kinds = cast(Mapping[str, str], MappingProxyType({}))
     # How a text writes numbers and missing cells, also in the id column; None if cells have types.
     number_format = cast(NumberFormat | None, None)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from princomp.errors import ColumnError, ParameterError, ShapeError
 from princomp.io.readers.columns import RowPlace, listed
-from princomp.io.readers.left_out import LeftOut
+from princomp.io.readers.left_out import IndexNote, LeftOut, NoNamesNote
 from princomp.io.readers.reader_errors import file_error
 from princomp.io.readers.source import Chunk, FileState, Source
 
@@ -181,6 +181,14 @@ def _column_positions(source: Source, i: int, first: Source) -> NDArray[np.intp]
             hint = "Files of one table have the same columns in the same order."
             raise file_error(ShapeError, name, problem, hint)
         return None
+    unnamed, named = (name, known) if _has_no_names(source) else (known, name)
+    if _has_no_names(source) != _has_no_names(first):
+        problem = f"has no line of column names: its first line holds numbers; {named} has one"
+        hint = (
+            f"Write the names as the first line of {unnamed}, or delete this line from all files. "
+        )
+        hint += "If its first line names the columns, use header=True."
+        raise file_error(ColumnError, unnamed, problem, hint)
     notes = [
         f"{file}: {note}"
         for file, notes, other_notes in (
@@ -188,11 +196,15 @@ def _column_positions(source: Source, i: int, first: Source) -> NDArray[np.intp]
             (name, source.notes, first.notes),
         )
         for note in notes
-        if isinstance(note, LeftOut) and note not in other_notes
+        if isinstance(note, LeftOut | IndexNote) and note not in other_notes
     ]
     if "row" in {*first.columns} ^ {*source.columns}:
         notes.append("exclude=['row'] leaves out 'row', as a first column without a name is called")
     return column_order(source.columns, first.columns, name, known, {"file": name}, notes)
+
+
+def _has_no_names(source: Source) -> bool:
+    return any(isinstance(note, NoNamesNote) for note in source.notes)
 
 
 def column_order(
@@ -261,6 +273,8 @@ def _refuse_other_kinds(sources: Sequence[Source]) -> None:
     first: dict[str, tuple[str, str]] = {}
     for i, source in enumerate(sources):
         for column, kind in source.kinds.items():
+            if column == source.id_column:
+                continue
             known, usual = first.setdefault(column, (_name(source, i), kind))
             if kind != usual:
                 problem = f"its column {column!r} holds {kind}, that of {known} {usual}"

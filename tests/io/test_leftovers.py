@@ -1,0 +1,158 @@
+"""Temporary files and folders of writers that failed or were killed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from princomp.errors import OutputError
+from princomp.io import all_or_none, atomic_write
+from princomp.io.atomic import remove_leftovers
+from princomp.io.checkpoint import Checkpoint
+
+fcntl = pytest.importorskip("fcntl", reason="no locks on this system")
+
+# Writes part of a file, and waits to be killed.
+WRITER = """
+import sys, time
+from princomp.io import all_or_none, atomic_write
+
+with all_or_none():
+    with atomic_write(sys.argv[1]) as file:
+        file.write(b"part")
+    print("waiting", flush=True)
+    time.sleep(60)
+"""
+
+
+def _temporary(folder):
+    return sorted(path.name for path in folder.glob(".*.tmp"))
+
+
+def _write(path, content=b"new"):
+    with atomic_write(path, force=True) as file:
+        file.write(content)
+
+
+def _fill_the_disk(path, other=None):
+    """A write that fails, after another file was created."""
+    with atomic_write(path):
+        if other is not None:
+            other.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def _write_two(first, second):
+    with all_or_none():
+        _write(first)
+        _fill_the_disk(second)
+
+
+def test_the_next_write_removes_what_a_killed_writer_left_but_not_the_file_of_a_living_one(
+    tmp_path,
+):
+    path = tmp_path / "scores.csv"
+    command = [sys.executable, "-c", WRITER, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as living:
+        assert living.stdout.readline()
+        (kept,) = _temporary(tmp_path)
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as killed:
+            assert killed.stdout.readline()
+            assert len(_temporary(tmp_path)) == 2
+            killed.send_signal(signal.SIGKILL)
+        _write(path)
+        assert _temporary(tmp_path) == [kept]
+        living.send_signal(signal.SIGKILL)
+    _write(path, b"newer")
+    assert os.listdir(tmp_path) == ["scores.csv"]
+    assert path.read_bytes() == b"newer"
+
+
+def test_two_writers_of_one_file_in_a_process_keep_their_files(tmp_path):
+    path = tmp_path / "a"
+    with atomic_write(path, force=True) as first, atomic_write(path, force=True) as second:
+        first.write(b"first")
+        second.write(b"second")
+    assert path.read_bytes() == b"first"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_complete_files_that_wait_for_others_are_not_leftovers(tmp_path):
+    with all_or_none():
+        _write(tmp_path / "a", b"1")
+        remove_leftovers(tmp_path / "a")
+        _write(tmp_path / "b", b"2")
+    assert (tmp_path / "a").read_bytes() == b"1"
+
+
+def test_files_of_other_names_are_kept(tmp_path):
+    others = [".a.0123456789ab.tmp~", ".a.0123.tmp", ".b.0123456789ab.tmp", "a.0123456789ab.tmp"]
+    for name in (*others, ".a.0123456789ab.tmp"):
+        (tmp_path / name).touch()
+    _write(tmp_path / "a")
+    assert sorted(os.listdir(tmp_path)) == sorted([*others, "a"])
+
+
+def test_a_file_taken_for_a_leftover_before_it_was_locked_is_created_again(tmp_path, monkeypatch):
+    original, calls = fcntl.flock, []
+
+    def flock(handle, how):
+        calls.append(how)
+        if len(calls) == 1:
+            (name,) = _temporary(tmp_path)
+            (tmp_path / name).unlink()
+        original(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    _write(tmp_path / "a")
+    assert len(calls) == 2
+    assert (tmp_path / "a").read_bytes() == b"new"
+
+
+def test_nothing_is_removed_where_there_are_no_locks(tmp_path, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    (tmp_path / ".a.0123456789ab.tmp").touch()
+    _write(tmp_path / "a")
+    assert len(os.listdir(tmp_path)) == 2
+
+
+def test_no_descriptor_stays_open(tmp_path):
+    _write(tmp_path / "a")
+    before = os.listdir("/dev/fd")
+    for _ in range(3):
+        _write(tmp_path / "a")
+        with pytest.raises(OutputError):
+            _write_two(tmp_path / "b", tmp_path / "c")
+    assert os.listdir("/dev/fd") == before
+
+
+def test_a_write_that_fails_removes_the_folders_that_it_created(tmp_path):
+    with pytest.raises(OutputError):
+        _fill_the_disk(tmp_path / "x" / "y" / "a")
+    assert not os.listdir(tmp_path)
+    with pytest.raises(OutputError):
+        _write_two(tmp_path / "x" / "a", tmp_path / "x" / "y" / "b")
+    assert not os.listdir(tmp_path)
+
+
+def test_a_write_that_fails_keeps_folders_that_existed_or_have_files(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(OutputError):
+        _fill_the_disk(tmp_path / "empty" / "a")
+    with pytest.raises(OutputError):
+        _fill_the_disk(tmp_path / "x" / "a", other=tmp_path / "x" / "other")
+    assert sorted(os.listdir(tmp_path)) == ["empty", "x"]
+
+
+def test_a_checkpoint_that_is_resumed_after_its_last_save_removes_leftovers(tmp_path):
+    (tmp_path / ".run.0123456789ab.tmp").touch()
+    Checkpoint(tmp_path / "run", {}, None, 0).close()
+    assert not _temporary(tmp_path)
