@@ -278,7 +278,7 @@ class Parser:
                 if is_valid or value is None:
                     continue
                 shown = repr(cell) if len(repr(cell)) <= 60 else f"{cell!r:.57}…'"
-                hint = bad_cell_hint(name, cell, origin)
+                hint = bad_cell_hint(name, [cell], origin, na=self.dialect.number_format.na)
                 if looks_numeric(cell) and not is_boolean:
                     hint = decimal_mark_hint()
                 what = "neither true nor false" if is_boolean else "not a number"
