@@ -249,7 +249,7 @@ def test_a_frame_of_true_and_false_alone_has_a_hint(library):
     assert "true/false" not in caught.value.hint
 
 
-def test_the_hint_for_missing_cells_names_empty_columns(frame):
+def test_the_hint_for_missing_cells_names_empty_columns(frame, tmp_path):
     frame["e"] = np.nan
     with pytest.raises(NotFiniteError) as caught:
         PCA(2).fit(frame)
@@ -259,6 +259,10 @@ def test_the_hint_for_missing_cells_names_empty_columns(frame):
     with pytest.raises(NotFiniteError) as caught:
         PCA(2).fit(rows)
     assert caught.value.hint.startswith("leave out the empty columns 3, 4; for other missing cells")
+    np.save(tmp_path / "rows.npy", rows)
+    with pytest.raises(NotFiniteError) as in_file:
+        PCA(2).fit(tmp_path / "rows.npy")
+    assert in_file.value.hint == caught.value.hint
     with pytest.raises(NotFiniteError) as caught:
         PCA(2).fit(frame[["a", "b", "c"]]).transform(frame[["a", "b", "c"]] * np.nan)
     assert "empty column" not in caught.value.hint

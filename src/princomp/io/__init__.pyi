@@ -27,6 +27,7 @@ from .readers.columns import (
     refuse_duplicates as refuse_duplicates,
 )
 from .readers.covariance import (
+    check_order_of_rows as check_order_of_rows,
     checked_covariance as checked_covariance,
     checked_mean as checked_mean,
 )
@@ -65,6 +66,7 @@ from .readers.memory import (
     as_rows as as_rows,
     checksum as checksum,
     from_sparse as from_sparse,
+    hint_for_missing as hint_for_missing,
     in_memory as in_memory,
     is_numeric_array as is_numeric_array,
     labels_of_float_frame as labels_of_float_frame,
