@@ -345,3 +345,13 @@ def test_the_seed_of_a_rule_is_that_of_choose(princomp):
     chosen = princomp("choose", ARRESTS, "--rules", "parallel", "--seed", 7, "--json").document
     fitted = princomp("fit", ARRESTS, "-k", "parallel", "--seed", 7, "--json").document
     assert fitted["decision"] == chosen["decisions"][0]
+
+
+def test_cells_filled_without_convergence_are_noted_once(princomp, tmp_path, monkeypatch):
+    monkeypatch.setattr("princomp.core.missing.methods.MAX_ITERATIONS", 3)
+    rows = np.random.default_rng(0).standard_normal((30, 5))
+    rows[::4, 1] = np.nan
+    np.save(tmp_path / "t.npy", rows)
+    done = princomp("fit", "t.npy", "-k", 2, "--missing", "em")
+    assert done.err.count("NOT CONVERGED") == 1
+    assert "NOT CONVERGED: use fewer components, or leave out columns with many" in done.err

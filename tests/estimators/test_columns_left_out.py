@@ -279,7 +279,7 @@ def test_a_file_of_true_and_false_alone_has_a_hint(frame, tmp_path):
     assert PCA(1).fit(read_table(path, columns=["a", "b"])).n_features_in_ == 2
 
 
-def test_the_hint_for_missing_cells_names_empty_columns(frame):
+def test_the_hint_for_missing_cells_names_empty_columns(frame, tmp_path):
     frame["e"] = np.nan
     with pytest.raises(NotFiniteError) as caught:
         PCA(2).fit(frame)
@@ -289,6 +289,10 @@ def test_the_hint_for_missing_cells_names_empty_columns(frame):
     with pytest.raises(NotFiniteError) as caught:
         PCA(2).fit(rows)
     assert caught.value.hint.startswith("leave out the empty columns 3, 4; for other missing cells")
+    np.save(tmp_path / "rows.npy", rows)
+    with pytest.raises(NotFiniteError) as in_file:
+        PCA(2).fit(tmp_path / "rows.npy")
+    assert in_file.value.hint == caught.value.hint
     with pytest.raises(NotFiniteError) as caught:
         PCA(2).fit(frame[["a", "b", "c"]]).transform(frame[["a", "b", "c"]] * np.nan)
     assert "empty column" not in caught.value.hint

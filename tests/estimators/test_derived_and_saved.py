@@ -35,6 +35,19 @@ def test_a_shrunk_covariance_keeps_its_rank(rng):
     np.testing.assert_allclose(model.explained_variance_, expected, rtol=1e-12)
 
 
+def test_a_covariance_whose_rows_have_another_order_is_refused(rng):
+    pandas = pytest.importorskip("pandas")
+    C = pandas.DataFrame(rng.standard_normal((30, 3)), columns=list("abc")).cov()
+    mixed = C.loc[["b", "c", "a"]]
+    with pytest.raises(ColumnError, match="the rows of C are in another order") as caught:
+        PCA.from_covariance(mixed)
+    assert "C.loc[C.columns]" in caught.value.hint
+    expected = PCA.from_covariance(C).explained_variance_
+    found = PCA.from_covariance(mixed.loc[mixed.columns]).explained_variance_
+    np.testing.assert_array_equal(found, expected)
+    PCA.from_covariance(pandas.DataFrame(C.to_numpy(), columns=list("abc")))
+
+
 @pytest.mark.parametrize("n_samples", [1, 200.0, "3", np.nan, True])
 def test_invalid_n_samples_are_refused(n_samples):
     with pytest.raises(ShapeError, match="n_samples"):

@@ -100,8 +100,9 @@ def run(arguments: list[str] | None = None) -> int:
         with warnings.catch_warnings():
             # The file and line of the library's code mean nothing to users of commands.
             warnings.showwarning = lambda message, *_: print_notes([message])
-            # A note of ``open_for_model`` says it, and names the file.
+            # A note of ``open_for_model`` says it, and names the file; one of ``notes_on_cells``.
             warnings.filterwarnings("ignore", "X has feature names, but")
+            warnings.filterwarnings("ignore", "missing=.*NOT CONVERGED")
             cli.main(args=typed, prog_name="princomp", standalone_mode=False, obj=executed)
         with writing_to_stdout():
             sys.stdout.flush()

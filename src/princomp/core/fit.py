@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from princomp.core.routes.base import Abandoned, Summary
 from princomp.core.runs import run_context_of
 from princomp.core.schema import TableSchema, attach_weights, checked_weights
 from princomp.engines import DistributedRows, ProgressCallback, RunContext
-from princomp.errors import NotAvailableError, NotFiniteError
+from princomp.errors import NotAvailableError, NotFiniteError, PrincompError
 from princomp.io import (
     DROP_HINT,
     FILL_HINT,
@@ -28,6 +29,7 @@ from princomp.io import (
     Rows,
     Source,
     TableSource,
+    hint_for_missing,
     not_finite_error,
     read_if_small,
     read_whole,
@@ -89,10 +91,22 @@ def fit_table(
     except NotFiniteError as error:
         # Cells are filled from a whole number of components.
         hint = FILL_HINT if request.rule is None else DROP_HINT
+        if isinstance(data, Source) and np.isnan(error.value or 0.0):
+            hint = _hint_for_small(data, columns, hint)
         raise not_finite_error(data, error, columns=columns, origin=origin, hint=hint) from None
     finally:
         if run is not None:
             run.close()
+
+
+def _hint_for_small(source: Source, columns: Names, hint: str) -> str:
+    """Let a hint for missing cells name empty columns, if the rows are few enough to be read."""
+    if source.repeatable and source.stored is None and not isinstance(source, DistributedRows):
+        size = 0 if source.rows is None else source.rows * source.p * source.dtype.itemsize
+        if size <= SMALL_TABLE_BYTES:
+            with suppress(PrincompError):
+                return hint_for_missing(read_whole(source, SMALL_TABLE_BYTES), columns, hint)
+    return hint
 
 
 def fit_rows(

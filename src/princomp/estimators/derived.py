@@ -32,6 +32,7 @@ from princomp.engines import DistributedRows
 from princomp.errors import DataError, ParameterError, ShapeError, invalid_value
 from princomp.io import (
     Origin,
+    check_order_of_rows,
     checked_covariance,
     checked_mean,
     frame_like,
@@ -93,6 +94,7 @@ def from_covariance(
     """
     model = cls(**parameters)
     if is_frame(C):
+        check_order_of_rows(C)
         table = from_frame(C)
         C, feature_names = table.data, table.columns if feature_names is None else feature_names
     covariance = checked_covariance(C)

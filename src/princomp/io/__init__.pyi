@@ -27,6 +27,7 @@ from .readers.columns import (
     refuse_duplicates as refuse_duplicates,
 )
 from .readers.covariance import (
+    check_order_of_rows as check_order_of_rows,
     checked_covariance as checked_covariance,
     checked_mean as checked_mean,
 )
@@ -64,6 +65,7 @@ from .readers.memory import (
     Rows as Rows,
     as_rows as as_rows,
     from_sparse as from_sparse,
+    hint_for_missing as hint_for_missing,
     in_memory as in_memory,
     is_numeric_array as is_numeric_array,
     labels_of_float_frame as labels_of_float_frame,

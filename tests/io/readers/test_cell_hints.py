@@ -69,7 +69,46 @@ def test_a_word_in_text_is_answered_with_na(tmp_path):
     PCA(missing="drop").fit(read_table(path, na=["unknown"]))
 
 
-@pytest.mark.parametrize("cell", ["<0.5", "> 100", "≤ 3"])
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+def test_words_given_with_na_are_not_named_again(ending, tmp_path):
+    cells = ["ND", "1.5", "?", "2.5", "3.5", "ND", "n.d.", "?", *map(str, range(9))]
+    frame = pd.DataFrame({"height": cells, "weight": [i * i % 7 for i in range(len(cells))]})
+    path = tmp_path / f"rows.{ending}"
+    if ending == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_excel(path, index=False)
+    assert "na=['ND', '?', 'n.d.']" in refused(path).hint
+    error = refused(read_table(path, na=["ND"]))
+    assert error.place["row"] == 2
+    assert "'?' is not a number (3 of its 15 nonempty cells are not)" in error.message
+    assert "say that such words are missing (na=['ND', '?', 'n.d.'])" in error.hint
+    table = read_table(path, na=["ND", "?", "n.d."])
+    assert PCA(missing="drop").fit(table).n_dropped_ == 5
+
+
+def test_many_different_words_are_not_all_listed(tmp_path):
+    cells = [*map(str, range(20)), *(f"word{i}" for i in range(10))]
+    assert "(na=['word0'])" in refused(write_csv(tmp_path, cells)).hint
+
+
+def test_a_value_beyond_a_limit_among_words_is_named(tmp_path):
+    path = write_csv(tmp_path, [*(f"{i}.5" for i in range(7)), "ND", "<0.5"])
+    assert refused(path).hint.startswith(
+        "A value beyond a detection limit is not missing: write a number for '<0.5', such as half "
+        "the limit, say which words mean missing (na=['ND']), or exclude 'height'."
+    )
+    error = refused(read_table(path, na=["ND"]))
+    assert error.place["row"] == 8
+    assert "write a number, such as half the limit, or exclude" in error.hint
+
+
+def test_a_word_in_angle_brackets_is_missing(tmp_path):
+    path = write_csv(tmp_path, [*(f"{i}.5" for i in range(7)), "<none>"])
+    assert "na=['<none>']" in refused(path).hint
+
+
+@pytest.mark.parametrize("cell", ["<0.5", "> 100", "≤ 3", "<LOD"])
 def test_a_value_below_a_detection_limit_is_not_called_missing(cell, tmp_path):
     cells = [*(f"{i}.5" for i in range(7)), cell]
     for table in (write_csv(tmp_path, cells), pd.DataFrame({"height": cells, "weight": range(8)})):

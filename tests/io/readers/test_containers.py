@@ -16,6 +16,7 @@ from princomp.errors import ParameterError, ShapeError
 X = np.random.default_rng(0).standard_normal((20, 4))
 HINTS = {"anndata.AnnData": "adata.to_df()", "xarray.Dataset": "to_dataframe()"}
 HINTS |= dict.fromkeys(("pyarrow.Dataset", "pyarrow.Scanner"), "data.to_batches")
+HINTS |= dict.fromkeys(("anndata.CSRDataset", "anndata.CSCDataset"), "X.to_memory()")
 
 
 def stand_in(name):
@@ -56,6 +57,23 @@ def test_the_hints_for_anndata_work():
     assert model.feature_names_in_.tolist() == list("abcd")
     table = diagnostics.rows(model, adata.to_df(), frame="listing")
     assert table["row"].tolist() == names
+
+
+def test_groups_of_open_files_are_answered_with_their_path(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    path = str(tmp_path / "cells.h5ad")
+    with h5py.File(path, "w") as file:
+        file["layers/counts"] = X
+        backed = stand_in("anndata.CSRDataset")
+        backed.group = file["layers"]
+        for group, hint in ((file, path), (file["layers"], f"{path}::layers")):
+            with pytest.raises(ParameterError, match=r"h5py.Group is not a table") as caught:
+                PCA(2).fit(group)
+            assert caught.value.hint.startswith(f"Give {hint!r}, or an array of it")
+        with pytest.raises(ParameterError) as caught:
+            PCA(2).fit(backed)
+        assert caught.value.hint.startswith(f"Give '{path}::layers', which is read in blocks")
+    assert PCA(2).fit(f"{path}::layers").n_samples_ == 20
 
 
 def test_xarray_arrays_are_read_and_datasets_refused():

@@ -57,6 +57,19 @@ def test_no_column_of_a_model_is_to_be_left_out(tmp_path, monkeypatch, kind, end
         assert all(word not in hint.lower() for word in ("exclude", "leave", "columns="))
 
 
+def test_a_missing_column_is_not_confused_with_another_of_the_model(tmp_path):
+    names = [f"gene{i}" for i in range(1, 41)]
+    rows = pd.DataFrame(np.random.default_rng(0).standard_normal((9, 40)), columns=names)
+    model, path = PCA(2).fit(rows), tmp_path / "t.csv"
+    for lacking in (["gene12"], names[:10]):
+        rows.drop(columns=lacking).to_csv(path, index=False)
+        hint = hint_of(lambda: model.transform(path))
+        assert "Did you mean" not in hint
+        assert "fit a model to those that both tables have: read_table(path, columns=[…])" in hint
+    rows.rename(columns={"gene12": "Gene12"}).to_csv(path, index=False)
+    assert hint_of(lambda: model.transform(path)).startswith("Did you mean 'Gene12'? There are")
+
+
 def test_no_column_of_a_model_is_to_be_left_out_of_several_files(tmp_path):
     ROWS.to_parquet(tmp_path / "t1.parquet")
     ROWS.assign(a=ROWS.a > 0).to_parquet(tmp_path / "t2.parquet")

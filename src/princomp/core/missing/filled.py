@@ -114,11 +114,11 @@ class Filled:
     def __str__(self) -> str:
         if not self.cells:
             return f"missing={self.method!r}: no cell is missing"
-        end = "" if self.converged else "; NOT CONVERGED"
+        end = "; NOT CONVERGED: use fewer components, or leave out columns with many missing cells"
         return (
             f"missing={self.method!r}: {counted(self.cells, 'cell')} ({self.share:.2%}) of "
             f"{counted(self.rows, 'row')} filled in {self.iterations:,} iterations, "
-            f"last change {self.change:.0e}{end}"
+            f"last change {self.change:.0e}{'' if self.converged else end}"
         )
 
 
@@ -188,10 +188,7 @@ def fill_table(
     if not convergence.converged:
         from sklearn.exceptions import ConvergenceWarning
 
-        warn(
-            f"{filled}. Use fewer components, or leave out columns with many holes.",
-            ConvergenceWarning,
-        )
+        warn(str(filled), ConvergenceWarning)
     out = data.copy()
     out[used] = table.astype(data.dtype)
     out[np.isnan(out)] = 0.0  # rows of weight zero, which do not count

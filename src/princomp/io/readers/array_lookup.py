@@ -94,7 +94,11 @@ def refuse_not_table(member: Member, origin: Origin) -> None:
     if len(shape) != 2:
         problem = f"has {len(shape)} dimensions ({size}); a table has rows and columns"
         hint = "Reshape it to two: x.reshape(-1, 1) makes one column of a vector."
-        if len(shape) > 2:
+        group, _, name = member.name.rpartition("/")
+        if group and name in ("data", "indices", "indptr"):
+            hint = f"If {group} is a sparse matrix, only all of it can be read, "
+            hint += "from .h5ad, .npz or .mtx: write one of these."
+        elif len(shape) > 2:
             hint = _FLATTEN_HINT
         raise origin.error(ShapeError, problem, hint)
     if not shape[0]:

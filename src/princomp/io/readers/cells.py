@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import NotNumericError
-from princomp.io.readers.columns import Origin
+from princomp.io.readers.columns import Origin, listed
 from princomp.io.readers.number_text import PLAIN, is_true_or_false, plain_minus
 
 TextPolicy = Literal["error", "leave out"]
@@ -22,6 +22,11 @@ TextPolicy = Literal["error", "leave out"]
 LARGEST_INTEGER = 2**53
 
 _INTEGER = re.compile(r"[+-]?0*([0-9]+)")
+# "<0.5", "> 100", "<LOD"; but not "<none>".
+_BEYOND_LIMIT = re.compile(r"[<>≤≥][^<>]+")
+_DIGIT_FIRST = re.compile(r"[-+]?[.,]?\d")
+# A hint lists at most so many different words for missing cells.
+_MAX_WORDS = 6
 _WITH_COMMAS = re.compile(r"[+-]?[0-9][0-9.]*(?:,[0-9]+)+(?:\.[0-9]+)?")
 
 # What spreadsheets show in a cell whose formula fails; #N/A means a missing cell.
@@ -231,14 +236,32 @@ def shortened(shown: str) -> str:
     return shown if len(shown) <= 60 else f"{shown[:57]}…{shown[-1]}"
 
 
-def bad_cell_hint(column: str, value: object, origin: Origin, *, typed: bool = False) -> str:
-    """Make the hint for a cell of text among numbers; ``typed`` as in ``decimal_mark_hint``."""
-    word = str(value).strip()
-    if word[:1] in "<>≤≥" and word[1:].strip()[:1].isdigit():
-        hint = origin.or_exclude(column, "write a number, such as half the limit")
+def bad_cell_hint(
+    column: str,
+    cells: Iterable[object],
+    origin: Origin,
+    *,
+    typed: bool = False,
+    na: Sequence[str] = (),
+) -> str:
+    """Make the hint for cells of text among numbers.
+
+    ``typed`` is as in ``decimal_mark_hint``; ``na`` are the words for missing cells given already.
+    """
+    words = list(dict.fromkeys(str(cell).strip() for cell in cells))
+    word = words[0]
+    beyond = [one for one in words if _BEYOND_LIMIT.fullmatch(one)]
+    if beyond:
+        values = f"a number for {listed(map(repr, beyond), 3)}" if len(words) > 1 else "a number"
+        actions = [f"write {values}, such as half the limit"]
+        others = [one for one in words if one not in beyond]
+        if others and not typed:
+            option = _missing_option(others[:_MAX_WORDS], na)
+            actions.append(f"say which words mean missing ({option})")
+        hint = origin.or_exclude(column, *actions)
         return f"A value beyond a detection limit is not missing: {hint}"
     if word in _FORMULA_ERRORS and not typed:
-        missing = f"say that the cell is missing (na=[{word!r}])"
+        missing = f"say that the cell is missing ({_missing_option([word], na)})"
         return f"It is an error of a formula: {origin.or_exclude(column, 'correct it', missing)}"
     if is_true_or_false(word):
         action = "Write the column in one way: as numbers, or as true and false"
@@ -248,10 +271,18 @@ def bad_cell_hint(column: str, value: object, origin: Origin, *, typed: bool = F
     if re.fullmatch(r"(?=.*\d)[-+\d.,'’()eEdD ]+", word):  # such as 1.0D+05 or (12.5)
         action = "Correct the cell (a number is written as 1234.5 or 1.2e5)"
         return origin.or_exclude(column, action)
-    if re.match(r"[-+]?[.,]?\d", word):  # such as 64.86*, a number with a footnote
+    if _DIGIT_FIRST.match(word):  # such as 64.86*, a number with a footnote
         return origin.or_exclude(column, "Correct the cell")
-    missing = f"na=[{word!r}]" if len(word) <= 20 else "write NA"
-    return origin.or_exclude(column, "Correct the cell", f"say that it is missing ({missing})")
+    if len(words) > _MAX_WORDS or any(map(_DIGIT_FIRST.match, words)):
+        words = words[:1]
+    what = "such words are" if len(words) > 1 else "it is"
+    action = f"say that {what} missing ({_missing_option(words, na)})"
+    return origin.or_exclude(column, "Correct the cell", action)
+
+
+def _missing_option(words: list[str], na: Sequence[str]) -> str:
+    """The option for words that mean missing, which is given once, with all of them."""
+    return f"na={[*na, *words]}" if max(map(len, words)) <= 20 else "write NA"
 
 
 def decimal_mark_hint(file: str | None = None, *, typed: bool = False) -> str:
@@ -271,8 +302,13 @@ def not_numeric_error(
     nonempty: int,
     text: TextPolicy,
     origin: Origin,
+    *,
+    na: Sequence[str] = (),
 ) -> NotNumericError:
-    """Make the error for a column with cells ``bad`` that are not numbers."""
+    """Make the error for a column with cells ``bad`` that are not numbers.
+
+    ``na`` are the words for missing cells given already.
+    """
     value = cells[bad[0]]
     shown = shortened(repr(value if isinstance(value, str) else str(value)))
     of_all = f"{len(bad)} of its {nonempty} nonempty cells {'is' if len(bad) == 1 else 'are'} not"
@@ -290,5 +326,5 @@ def not_numeric_error(
             "columns=), or turn its cells into numbers."
         )
     else:
-        hint = bad_cell_hint(column, value, origin, typed=typed)
+        hint = bad_cell_hint(column, (cells[i] for i in bad), origin, typed=typed, na=na)
     return origin.cell_error(column, bad[0], f"{shown} is not a number ({of_all})", hint)

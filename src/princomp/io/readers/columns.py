@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import NamedTuple, TypeVar
 
@@ -220,7 +220,7 @@ def choose_columns(available: Sequence[str], selection: Selection, origin: Origi
     refuse_duplicates(available, origin)
     ids = () if id_column is None else (id_column,)
     named = dict.fromkeys((*(columns or ()), *exclude, *ids))
-    _refuse_unknown(available, named, origin)
+    _refuse_unknown(available, named, origin, of_model=selection.of_model)
     _refuse_two_roles(selection, origin)
     others = tuple(name for name in available if name not in named)
     if columns is not None:
@@ -231,16 +231,22 @@ def choose_columns(available: Sequence[str], selection: Selection, origin: Origi
     return Choice(others, False, id_column)
 
 
-def _refuse_unknown(available: Sequence[str], named: Iterable[str], origin: Origin) -> None:
+def _refuse_unknown(
+    available: Sequence[str], named: Collection[str], origin: Origin, *, of_model: bool
+) -> None:
     known = set(available)
     unknown = [name for name in named if name not in known]
     if not unknown:
         return
-    # A guess compares a name with all columns, so only the first names, which are listed, get one.
-    guesses = [guess for name in unknown[:12] if (guess := nearest(name, available)) is not None]
+    # If many names are unknown, they are probably absent, not misspelt.
+    free = [name for name in available if name not in named] if len(unknown) <= 5 else []
+    guesses = [guess for name in unknown if (guess := nearest(name, free)) is not None]
     did_you_mean = f"Did you mean {listed(map(repr, guesses))}? " if guesses else ""
     problem = f"no column{'s' * (len(unknown) > 1)} {listed(map(repr, unknown))}"
     hint = f"{did_you_mean}There are: {listed(available, limit=30)}."
+    if of_model:
+        hint += " Without these columns, fit a model to those that both tables have: "
+        hint += "read_table(path, columns=[…])."
     place = {"column": unknown[0], "missing": unknown, "available": list(available)}
     raise origin.error(ColumnError, problem, hint, **place)
 

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from princomp.errors import NotFiniteError, ShapeError
+from princomp.errors import ColumnError, NotFiniteError, ShapeError
 from princomp.linalg import FloatArray, as_floats
 from princomp.summaries import Names, check_order_of_labels
+
+
+def check_order_of_rows(C: Any) -> None:
+    """Raise ColumnError for a frame of pandas whose rows have another order than its columns."""
+    if hasattr(C, "loc"):
+        rows, columns = list(map(str, C.index)), list(map(str, C.columns))
+        if rows != columns and sorted(rows) == sorted(columns):
+            raise ColumnError(
+                "the rows of C are in another order than its columns",
+                place={"parameter": "C"},
+                hint="give C.loc[C.columns], or C.to_numpy() if only the labels are wrong",
+            )
 
 
 def checked_covariance(C: ArrayLike) -> FloatArray:

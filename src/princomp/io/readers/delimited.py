@@ -406,8 +406,9 @@ def _refuse_mixed(name: str, cells: list[str | None], requested: bool, dialect: 
     amounts = [amount_of(cells[i] or "", number_format) for i in present]
     units = Counter(amount[0] for amount in amounts if amount is not None)
     usual, count = units.most_common(1)[0] if units else (Unit("", ""), 0)
-    if number_format.is_plain and not str(usual):
+    if number_format.is_plain and not number_format.na and not str(usual):
         return  # convert() does this
     bad = [i for i, amount in zip(present, amounts, strict=True) if amount is None]
     if bad and (requested or count >= len(bad)):
-        raise not_numeric_error(name, cells, bad, len(present), "leave out", dialect.origin)
+        origin, na = dialect.origin, number_format.na
+        raise not_numeric_error(name, cells, bad, len(present), "leave out", origin, na=na)

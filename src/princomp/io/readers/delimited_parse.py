@@ -278,7 +278,7 @@ class Parser:
                 is_valid = is_true_or_false(cell) if is_boolean else not is_text(value)
                 if is_valid or value is None:
                     continue
-                hint = bad_cell_hint(name, cell, origin)
+                hint = bad_cell_hint(name, [cell], origin, na=self.dialect.number_format.na)
                 if looks_numeric(cell) and not is_boolean:
                     hint = decimal_mark_hint()
                 what = "neither true nor false" if is_boolean else "not a number"

@@ -36,8 +36,12 @@ from princomp.linalg import unmasked
 # dtypes of frames that are converted like arrays; float64 holds every float32 number exactly.
 _FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 
+# Hints for classes of objects that are no tables; PATH is that of the open file.
 _CONTAINERS = {
     "anndata.AnnData": "Give adata.X, or adata.to_df() to keep the names; or the .h5ad file.",
+    "anndata.CSRDataset": "Give PATH, which is read in blocks; or X.to_memory().",
+    "anndata.CSCDataset": "Give PATH; or X.to_memory().",
+    "h5py.Group": "Give PATH, or an array of it that has rows and columns: X['name'].",
     "pyarrow.Dataset": "Give data.to_batches, a function that reads it batch by batch.",
     "pyarrow.Scanner": "Give data.to_batches, a function that reads it batch by batch.",
     "xarray.Dataset": "Give data.to_dataframe(), or one array of it: data['name'].",
@@ -232,7 +236,7 @@ def not_finite_error(
         hint = last_rows
     elif hint in (FILL_HINT, DROP_HINT) and missing and not sparse:
         # Only a fit can do without a column.
-        hint = _hint_for_missing(values, missing, columns, hint)
+        hint = hint_for_missing(values, columns, hint)
     if not missing or (error.value is not None and np.isinf(value)):
         hint = _CLIP_HINT
     elif infinite:
@@ -245,16 +249,17 @@ def not_finite_error(
     )
 
 
-def _hint_for_missing(
-    values: np.ndarray[Any, Any], missing: int, columns: tuple[str, ...] | None, hint: str
+def hint_for_missing(
+    values: np.ndarray[Any, Any], columns: tuple[str, ...] | None, hint: str
 ) -> str:
     """Return a hint for missing cells that first names the columns that have no value."""
-    empty = np.flatnonzero(np.isnan(values).all(axis=0))
+    missing = np.isnan(values)
+    empty = np.flatnonzero(missing.all(axis=0))
     if not empty.size:
         return hint
     names = listed(str(i if columns is None else repr(columns[i])) for i in empty)
     first = f"leave out the empty {'column' if empty.size == 1 else 'columns'} {names}"
-    others = missing > empty.size * len(values)
+    others = np.count_nonzero(missing) > empty.size * len(values)
     return f"{first}; for other missing cells, {hint}" if others else first
 
 
@@ -355,7 +360,17 @@ def refuse_containers(X: object) -> None:
         name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
         if name in _CONTAINERS:
             problem = f"{name} is not a table"
-            raise ParameterError(problem, place={"parameter": "X"}, hint=_CONTAINERS[name])
+            hint = _CONTAINERS[name].replace("PATH", _path_of_group(getattr(X, "group", X)))
+            raise ParameterError(problem, place={"parameter": "X"}, hint=hint)
+
+
+def _path_of_group(group: Any) -> str:
+    """The path of a group of an open HDF5 file, as readers take it."""
+    file = getattr(getattr(group, "file", None), "filename", None)
+    if not isinstance(file, str):
+        return "the path of the file"
+    name = group.name.strip("/")
+    return repr(f"{file}::{name}" if name else file)
 
 
 def _array_from_lists(X: Iterable[Any]) -> np.ndarray[Any, Any] | None:

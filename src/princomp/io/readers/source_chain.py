@@ -256,16 +256,28 @@ def reorder_columns(data: Any, order: NDArray[np.intp]) -> Any:
 
 
 def _refuse_mixed(sources: Sequence[Source]) -> None:
-    sparse = [_name(source, i) for i, source in enumerate(sources) if source.stored is not None]
-    dense = [_name(source, i) for i, source in enumerate(sources) if source.stored is None]
+    parts = [(_name(source, i), source) for i, source in enumerate(sources)]
+    sparse = [(name, source) for name, source in parts if source.stored is not None]
+    dense = [(name, source) for name, source in parts if source.stored is None]
     if sparse and dense:
+        both = {name for name, _ in sparse} & {name for name, _ in dense}  # two matrices of a file
+        sparse_names, dense_names = (
+            [_with_member(name, one) if name in both else name for name, one in some]
+            for some in (sparse, dense)
+        )
         raise ParameterError(
-            f"sparse and dense tables cannot be joined: {listed(sparse, limit=3)} "
-            f"{'is' if len(sparse) == 1 else 'are'} sparse, {listed(dense, limit=3)} "
+            f"sparse and dense tables cannot be joined: {listed(sparse_names, limit=3)} "
+            f"{'is' if len(sparse) == 1 else 'are'} sparse, {listed(dense_names, limit=3)} "
             f"{'is' if len(dense) == 1 else 'are'} not",
-            place={"file": sparse[0]},
+            place={"file": sparse[0][0]},
             hint="Store all of them sparse, or all of them dense.",
         )
+
+
+def _with_member(name: str, source: Source) -> str:
+    """The name of a file, and of the matrix in it if it is known."""
+    member = getattr(source, "member", None)
+    return name if member is None else f"{name}::{member.name}"
 
 
 def _refuse_other_kinds(sources: Sequence[Source]) -> None:

@@ -16,6 +16,7 @@ from princomp.errors import (
     PrincompError,
 )
 from princomp.io.readers.columns import Selection
+from princomp.io.readers.files import open_files
 from princomp.io.readers.h5ad import open_h5ad
 from princomp.io.readers.hdf5 import open_hdf5
 from princomp.io.readers.source import TableSource
@@ -317,3 +318,13 @@ def test_rows_of_varm_do_not_have_the_names_of_obs(tmp_path):
     selection = Selection(find_ids=True)
     assert open_h5ad(path, selection).id_column == "obs_names"
     assert open_h5ad(path, selection, inside="varm/PCs").id_column is None
+
+
+def test_matrices_of_one_file_are_named_where_only_one_is_sparse(tmp_path):
+    path = tmp_path / "t.h5ad"
+    with h5py.File(path, "w") as file:
+        store_matrix(file, "X", sp.csr_array(counts()))
+        store_matrix(file, "layers/dense", counts())
+    with pytest.raises(ParameterError) as caught:
+        open_files([f"{path}::layers/dense", path])
+    assert f": {path}::X is sparse, {path}::layers/dense is not" in caught.value.message

@@ -179,6 +179,8 @@ def test_a_sparse_matrix_of_another_layout_is_refused_with_the_formats_that_are_
     error = refused(ShapeError, open_hdf5, path)
     assert "m/indptr" in str(error)
     assert ".h5ad, .npz and .mtx" in error.hint
+    hint = refused(ShapeError, open_hdf5, path, inside="m/data").hint
+    assert hint.startswith("If m is a sparse matrix, only all of it can be read, from .h5ad, .npz")
 
 
 @pytest.mark.parametrize(
