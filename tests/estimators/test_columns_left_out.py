@@ -142,6 +142,34 @@ def test_a_first_column_that_goes_up_by_one_causes_a_warning(frame, tmp_path, un
         PCA(1).fit(other)  # no warning
 
 
+@pytest.mark.parametrize(
+    ("pattern", "dates"),
+    [
+        ("YYYYMM", [year * 100 + month for year in (1981, 1982) for month in range(7, 13)]),
+        ("YYYYMMDD", [20240224 + i for i in range(6)] + [20240301 + i for i in range(6)]),
+    ],
+)
+def test_a_first_column_of_dates_as_whole_numbers_causes_a_warning(frame, tmp_path, pattern, dates):
+    path, table = tmp_path / "t.csv", numbered(frame, "time", dates)
+    table.to_csv(path, index=False)
+    message = rf"'time', the first column, looks like dates \({pattern}\) and is analysed: leave"
+    for rows in (table, pl.from_pandas(table), read_table(path)):
+        with pytest.warns(UserWarning, match=message):
+            assert PCA(1, scale="unit").fit(rows).n_features_in_ == 4
+    others = (
+        table[::-1],
+        table[:4],
+        table.astype({"time": "f4"}),
+        table.replace({"time": {dates[3]: dates[2]}}),
+        table.assign(time=table["time"] + 9),  # there are no such months and days
+        table.assign(time=table["time"] - dates[0] // 2),  # long ago
+        read_table(path, exclude=["time"]),
+        read_table(path, id_column=False),
+    )
+    for other in others:
+        PCA(1, scale="unit").fit(other)  # no warning
+
+
 def test_columns_without_numbers_are_named_by_kind(frame):
     n = len(frame)
     table = frame.assign(

@@ -473,6 +473,7 @@ def test_options_that_the_files_do_not_use_are_refused(tmp_path, ending, options
         open_files([path], options=ReadOptions.of(options))
     assert f"{name}={value!r} has no effect on {ending} files" in str(caught.value)
     assert caught.value.place["parameter"] == name
+    assert ("set them to NaN in Python" in caught.value.hint) == (name == "na")
 
 
 def test_an_option_may_be_for_some_of_the_files(tmp_path):

@@ -226,8 +226,11 @@ def choose_columns(available: Sequence[str], selection: Selection, origin: Origi
     if columns is not None:
         return Choice(tuple(columns), True, id_column, unused=others)
     if not others:
-        problem = "no column remains to analyse"
-        raise origin.error(ShapeError, problem, "Exclude fewer columns." if named else None)
+        problem, hint = "no column remains to analyse", "Exclude fewer columns."
+        if ids and not exclude:
+            problem += f": the only one, {id_column!r}, names the rows"
+            hint = "Leave id_column= out."
+        raise origin.error(ShapeError, problem, hint if named else None)
     return Choice(others, False, id_column)
 
 

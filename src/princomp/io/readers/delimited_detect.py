@@ -93,6 +93,10 @@ def detect_dialect(
             problem = f"line 1 sets the separator {requested!r}, which is not an ASCII character"
             hint = "Save the table with commas or tabs between its columns."
             raise malformed(path, problem, hint, line=1)
+    if options.skip_end and complete:
+        # Notes below a table may have other separators.
+        filled = [i for i, line in enumerate(lines) if line.strip()]
+        lines = lines[: next(iter(filled[-options.skip_end :]), 0)]
     written = lines
     comment = _detect_comment(lines[skip:]) if options.comment is None else options.comment
     # Blank out comments and skipped lines, so that the other lines keep their numbers.

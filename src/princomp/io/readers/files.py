@@ -310,7 +310,13 @@ def _refuse_ineffective(options: ReadOptions, paths: Sequence[Path]) -> None:
             given = list(value) if name == "na" else value
             kinds = " and ".join(sorted(map(str, endings)))
             problem = f"{name}={given!r} has no effect on {kinds} files"
-            raise file_error(ParameterError, paths[0], problem, "Leave it out.", parameter=name)
+            hint = "Leave it out."
+            if name == "na":
+                hint = (
+                    "Leave it out. If such cells are missing, set them to NaN in Python and pass "
+                )
+                hint += "pass the array or frame."
+            raise file_error(ParameterError, paths[0], problem, hint, parameter=name)
 
 
 def _lacks_id_column(error: PrincompError, id_column: str | None) -> bool:

@@ -60,8 +60,10 @@ _DATE_OR_TIME = re.compile(
 )
 # Fewest rows for detection: in fewer rows, cells such as 1 and 2 may mean anything.
 MIN_ROWS = 3
-# Fewest rows for a first column that counts up from a number other than 0 and 1.
+# Fewest rows for a first column that counts up from a number other than 0 and 1, or holds dates.
 _MIN_COUNTED_ROWS = 5
+# Years of dates that are written as whole numbers, such as 198101.
+_DATED_YEARS = 1700, 2200
 
 
 # ---- columns without numbers ---------------------------------------------------------
@@ -160,7 +162,7 @@ def _go_up_by_one(cells: Sequence[Any] | NDArray[Any]) -> bool:
 
 
 def counting_notes(name: str, cells: NDArray[Any]) -> tuple[WarningNote, ...]:
-    """Note on a first column that is analysed and goes up by one in each row."""
+    """Note on a first column that is analysed and goes up by one in each row, or holds dates."""
     if are_row_numbers(cells):
         words = f"counts the rows from {cells[0]:.0f} and is analysed"
     elif (
@@ -170,6 +172,9 @@ def counting_notes(name: str, cells: NDArray[Any]) -> tuple[WarningNote, ...]:
         and _go_up_by_one(cells)
     ):
         words = f"counts up from {cells[0]:.0f} and is analysed: leave it out with "
+        words += f"exclude=[{name!r}]"
+    elif (pattern := _date_pattern(cells)) is not None:
+        words = f"looks like dates ({pattern}) and is analysed: leave it out with "
         words += f"exclude=[{name!r}]"
     else:
         return ()
@@ -181,6 +186,25 @@ def quoted_notes(names: Sequence[str]) -> tuple[WarningNote, ...]:
     what = f"numbers of {listed(map(repr, names))} are in quotes, and others are not"
     action = f"if they are codes, leave them out with exclude={list(names)!r}"
     return (WarningNote(f"{what}: {action}"),) * bool(names)
+
+
+def _date_pattern(cells: NDArray[Any]) -> str | None:
+    """How dates are written as whole numbers that rise from row to row; None if they are none."""
+    is_whole = np.isfinite(cells) & (cells == np.trunc(cells))
+    if len(cells) < _MIN_COUNTED_ROWS or not is_whole.all() or not (np.diff(cells) > 0).all():
+        return None
+    for pattern, days in (("YYYYMM", 1), ("YYYYMMDD", 100)):
+        first, last = _DATED_YEARS[0] * 100 * days, (_DATED_YEARS[1] + 1) * 100 * days
+        if cells[0] < first or cells[-1] >= last:
+            continue
+        year_months, day = np.divmod(cells.astype(np.int64), days)
+        year, month = np.divmod(year_months, 100)
+        starts = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
+        lengths = (starts + 1).astype("datetime64[D]") - starts.astype("datetime64[D]")
+        is_day = (day >= 1) & (day <= lengths.astype(np.int64)) if days > 1 else True
+        if np.all((month >= 1) & (month <= 12) & is_day):
+            return pattern
+    return None
 
 
 def has_index_name(label: object) -> bool:

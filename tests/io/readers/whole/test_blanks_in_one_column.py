@@ -1,0 +1,43 @@
+"""Lines below a table do not hide that blanks separate it; errors about the only column help."""
+
+from __future__ import annotations
+
+import pytest
+from file_cases import refused
+
+from helpers import read_whole
+from princomp.errors import MalformedFileError, ShapeError
+from princomp.io.readers.read_options import ReadOptions
+
+PSL = (
+    "  1981   1984\n"
+    "1981 0.5 1.5 2.25\n1982 1.5 0.25 -1\n1983 0.75 -0.5 1\n1984 2 1 0.5\n"
+    "-99.99\n  Nino Anom\n  from NOAA\n"
+)
+
+
+def test_lines_left_out_below_a_table_do_not_hide_its_separator(write):
+    options = ReadOptions(skip=1, skip_end=3, header=0)
+    table = read_whole(write(PSL, "t.txt"), options=options, id_column="x0")
+    assert table.data.tolist() == [[0.5, 1.5, 2.25], [1.5, 0.25, -1], [0.75, -0.5, 1], [2, 1, 0.5]]
+    for asked in ({}, {"id_column": "x0"}):
+        error = refused(MalformedFileError, write(PSL), options=options, **asked)
+        assert "may be separated by spaces (4 columns)" in str(error)
+        assert "sep=' '" in error.hint
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.txt"])
+def test_a_column_of_numbers_between_blanks_names_the_separator(write, name):
+    error = refused(ShapeError, write(PSL, name))
+    assert "most cells of '1981   1984', the only one, hold 4 numbers" in str(error)
+    assert error.hint.startswith("sep=' ' splits lines at spaces")
+    error = refused(ShapeError, write("remark\na b\nc\n", name))
+    assert "without numbers: remark" in str(error)
+
+
+def test_an_id_column_may_be_the_only_one(write):
+    error = refused(ShapeError, write("x\n1\n2\n"), id_column="x")
+    assert "no column remains to analyse: the only one, 'x', names the rows" in str(error)
+    assert error.hint == "Leave id_column= out."
+    error = refused(ShapeError, write("x,y\n1,2\n2,1\n"), id_column="x", exclude=["y"])
+    assert error.hint == "Exclude fewer columns."
