@@ -34,6 +34,25 @@ def test_digits_do_not_cancel(options, kind, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "model.pca").transform(kind(rows)), scores)
 
 
+@pytest.mark.parametrize("options", NEARLY_CONSTANT, ids=str)
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_digits_do_not_cancel_in_images(options, kind, tmp_path):
+    X = np.random.default_rng(0).standard_normal((80, 5)) * [4, 3, 2, 1, 1] + 1e3
+    rows = X.astype(np.float32)
+    options = {**options, "approximation": "nystrom", "landmarks": rows[:40]}
+    exact = KernelPCA(2, **options).fit(rows.astype(np.float64))
+    model = KernelPCA(2, **options).fit(kind(rows))
+    # The images are about 1, and their variances from 1e-7 on: 1e-16 becomes 1e-9.
+    np.testing.assert_allclose(model.eigenvalues_, exact.eigenvalues_, rtol=1e-6)
+    scores, expected = model.transform(kind(rows)), exact.transform(rows.astype(np.float64))
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=2e-6 * np.abs(expected).max())
+    assert scores.dtype == np.float32
+    model.save(tmp_path / "model.pca")
+    np.testing.assert_array_equal(load(tmp_path / "model.pca").transform(kind(rows)), scores)
+    batches = KernelPCA(2, **options).partial_fit(kind(rows)[:50]).partial_fit(kind(rows)[50:])
+    np.testing.assert_allclose(batches.eigenvalues_, model.eigenvalues_, rtol=1e-6)
+
+
 def test_ordinary_rows_are_multiplied_in_float32():
     rows = np.random.default_rng(1).standard_normal((80, 5)).astype(np.float32)
     model = KernelPCA(2, kernel="cosine").fit(rows)

@@ -133,6 +133,8 @@ class Nystrom(FeatureMap):
         return RightFactor(self.weights.astype(self.dtype, copy=False))
 
     def _map_block(self, rows: RowArray, out: FloatArray) -> None:
+        # Products of float32 rows would be rounded before they become float64.
+        rows = rows.astype(np.result_type(rows.dtype, self.dtype), copy=False)
         sides, landmarks = self.kernel.sides(rows), self._landmark_sides
         left, right = sides.left, landmarks.right
         if is_sparse(left) or is_sparse(right) or not self.kernel.uses_products:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from princomp.core import PCAParameters, plan_table
+from princomp.engines import DistributedRows
 from princomp.errors import MemoryLimitError, ParameterError, PrincompError
 from princomp.io import RowArray, RowData, Source
 from princomp.kernel_pca.feature_maps.distributed import mapped
@@ -26,6 +27,7 @@ from princomp.kernel_pca.feature_maps.landmarks import (
 )
 from princomp.kernel_pca.feature_maps.nystrom import Nystrom
 from princomp.kernel_pca.feature_maps.tensor_sketch import TensorSketch
+from princomp.kernel_pca.feature_space.matrix import centring_cancels
 from princomp.kernel_pca.functions import MEDIAN_ROWS, POLYNOMIALS, KernelFunction, shift_of
 from princomp.kernel_pca.parameters import KernelParameters
 from princomp.linalg import format_bytes
@@ -88,7 +90,7 @@ def prepare_map(rows: RowData, parameters: KernelParameters, weights: Weights) -
         return sized_nystrom_map(rows, kernel, parameters, weights)
     number = 1 if isinstance(count, str) else count  # ignored if the landmarks are given
     points, rows = landmarks(rows, number, kernel, rule=rule, seed=seed, drop=drop, weights=weights)
-    nystrom = Nystrom.of(kernel, points, rows.dtype)
+    nystrom = _nystrom_map(kernel, points, rows)
     name = "given" if given else rule
     note = f"{nystrom.m:,} landmarks ({name}) span {nystrom.width:,} coordinates"
     return PreparedMap(nystrom, rows, float("nan"), (note,))
@@ -124,6 +126,15 @@ def kernel_error(map: FeatureMap, rows: RowArray) -> float:
     return float(np.linalg.norm(images @ images.T - exact)) / size if size else 0.0
 
 
+def _nystrom_map(kernel: KernelFunction, points: RowArray, rows: RowData) -> Nystrom:
+    """Make Nyström's map: in the precision of the rows, or in float64 if float32 would cancel."""
+    dtype = rows.dtype
+    on_device = isinstance(rows, DistributedRows) and rows.resident  # may lack float64
+    if dtype == np.float32 and not on_device and centring_cancels(kernel, points):
+        dtype, points = np.dtype(np.float64), points.astype(np.float64)
+    return Nystrom.of(kernel, points, dtype)
+
+
 def sized_nystrom_map(
     rows: RowData, kernel: KernelFunction, parameters: KernelParameters, weights: Weights = None
 ) -> PreparedMap:
@@ -139,7 +150,7 @@ def sized_nystrom_map(
         If the smallest number does not fit in the limit.
     """
     min_count, max_count = _count_bounds(rows, parameters)
-    seed, rule, dtype = parameters.seed, parameters.landmarks, rows.dtype
+    seed, rule = parameters.seed, parameters.landmarks
     assert isinstance(rule, str)  # landmarks that are given have a number
     check_rule(rule)
     sample, rows = sample_rows(
@@ -155,7 +166,7 @@ def sized_nystrom_map(
         points = sample[:m]
         if rule != "uniform" and m < cut:
             points, _ = landmarks(sample[:cut], m, kernel, rule=rule, seed=seed)
-        map = Nystrom.of(kernel, points, dtype)
+        map = _nystrom_map(kernel, points, rows)
         if cut < n:
             return map, missing_share(map, sample[cut:])
         # All rows are landmarks, so only what the map itself leaves out is missing.
