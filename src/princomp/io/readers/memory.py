@@ -23,7 +23,7 @@ from princomp.errors import (
 from princomp.io.readers.cells import LARGEST_INTEGER, first_inexact_index, integer_text
 from princomp.io.readers.columns import Origin, RowPlace, listed
 from princomp.io.readers.frames import as_frame, frame_origin, from_frame, is_frame
-from princomp.io.readers.packing import unpacked
+from princomp.io.readers.packing import packing_of
 from princomp.io.readers.source import RowArray, Source, TableSource
 from princomp.linalg import unmasked
 from princomp.summaries import is_sparse
@@ -271,10 +271,7 @@ def in_memory(X: Any) -> Rows:
 
     Masked values are missing: NaN.
     """
-    if isinstance(X, np.ma.MaskedArray):
-        if X.dtype.kind in "iu" and X.ndim == 2:
-            _refuse_inexact(X.filled(0))
-        X = unmasked(X)
+    X = _filled(X)
     if is_numeric_array(X):
         return as_rows(X), None, None
     if sp.issparse(X):
@@ -296,11 +293,11 @@ def in_memory(X: Any) -> Rows:
     if is_frame(X := as_frame(X)):
         return in_memory(from_frame(X))
     refuse_containers(X)
-    X = _unpacked(X)
+    given, X = X, _filled(_as_numpy(X))
+    if is_numeric_array(X):
+        return as_rows(X), None, None
     from sklearn.utils.validation import check_array  # a slow import
 
-    if hasattr(X, "__dlpack__") and not isinstance(X, np.ndarray):
-        X = host_array(X)
     if isinstance(X, np.ndarray) and X.dtype.kind == "O" and X.ndim == 2:
         _refuse_inexact(X)
     try:
@@ -312,17 +309,38 @@ def in_memory(X: Any) -> Rows:
             ensure_min_features=0,
         )
     except ValueError as error:
-        raise _shape_error(X) or _text_error(X) or error from None
+        raise _shape_error(given) or _text_error(X) or error from None
     return as_rows(np.asarray(checked)), None, None
 
 
-def _unpacked(X: Any) -> Any:
-    """Return the values of an array whose attributes say that its numbers are packed."""
+def _filled(X: Any) -> Any:
+    """Replace the masked values of a NumPy array by NaN; return any other object unchanged."""
+    if isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "iu" and X.ndim == 2:
+        _refuse_inexact(X.filled(0))
+    return unmasked(X)
+
+
+def _as_numpy(X: Any) -> Any:
+    """Convert an array of any library to one of NumPy; return any other object unchanged.
+
+    The array is masked if the library makes masked ones, as netCDF4 does.
+    """
+    if isinstance(X, np.ndarray):
+        return X
+    if hasattr(X, "__dlpack__"):
+        return host_array(X)
+    if not hasattr(X, "__array__"):
+        is_array = all(hasattr(X, name) for name in ("shape", "dtype", "__getitem__"))
+        return X[:] if is_array else X  # such as a variable of netCDF4.MFDataset
     try:
-        return unpacked(X)
+        packing = packing_of(X)
     except ValueError as error:
         hint = "give an array of its values instead, such as X[:]"
         raise ParameterError(str(error), place={"parameter": "X"}, hint=hint) from None
+    array = np.asanyarray(X)  # np.asarray would drop masks
+    if packing.changes_numbers and array.ndim in (1, 2):
+        return packing.unpack(as_rows(np.atleast_2d(array))).reshape(array.shape)
+    return array
 
 
 def refuse_containers(X: object) -> None:
@@ -342,7 +360,7 @@ def refuse_containers(X: object) -> None:
 
 def _array_from_lists(X: Iterable[Any]) -> np.ndarray[Any, Any] | None:
     """Convert lists of equal length, with real numbers, to an (n, p) array; None otherwise."""
-    rows = [unmasked(row) for row in X]
+    rows = [row if type(row) in (list, tuple) else unmasked(_as_numpy(row)) for row in X]
     try:
         array = np.array(rows)
     except ValueError:

@@ -324,6 +324,18 @@ def test_numbers_packed_by_netcdf_are_unpacked(tmp_path):
         assert problem in str(refused(MalformedFileError, open_hdf5, path))
 
 
+def test_limits_of_valid_values_are_not_applied_with_a_note(tmp_path):
+    path = save(tmp_path / "t.h5", x=np.array([[100.0, 3], [-1, 0]], "f4"))
+    with h5py.File(path, "a") as file:
+        file["x"].attrs["valid_min"], file["x"].attrs["valid_range"] = 0.0, "no number"
+        np.testing.assert_array_equal(PCA(1).fit(file["x"]).mean_, [49.5, 1.5])
+    source = opened(path)
+    assert source.notes == (
+        "valid_min and valid_range: not applied, values outside are read as they are",
+    )
+    np.testing.assert_array_equal(read_all(source), [[100, 3], [-1, 0]])
+
+
 def test_packed_numbers_of_an_open_dataset_are_unpacked(tmp_path):
     path = save(tmp_path / "t.h5", x=np.array([[100, -99, 3], [-1, 0, 7], [5, 8, 2]], "i2"))
     with h5py.File(path, "a") as file:
