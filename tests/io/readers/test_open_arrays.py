@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from princomp import PCA, IncrementalPCA, KernelPCA, RobustPCA
-from princomp.errors import NotFiniteError, NotNumericError
+from princomp.errors import NotFiniteError, NotNumericError, ParameterError, ShapeError
 
 X = np.random.default_rng(0).standard_normal((20, 4)) * [1, 2, 3, 4]
 PACKED = {"scale_factor": 0.01, "add_offset": 5.0, "_FillValue": -999, "missing_value": "none"}
@@ -158,3 +158,73 @@ def test_packed_zarr_arrays_are_unpacked():
     packed = zarr.array(np.array([[100, -99, 3], [-1, 0, 7], [5, 8, 2]], "i2"))
     packed.attrs.update({"_FillValue": -99, "add_offset": 280.0})
     np.testing.assert_array_equal(PCA(1, missing="drop").fit(packed).mean_, [282, 284, 284.5])
+
+
+class Field(Labelled):
+    """A field of xarray, with names of its dimensions; ``stack`` puts the new one last."""
+
+    def __init__(self, values, dims):
+        super().__init__(values)
+        self.dims = dims
+
+    def stack(self, space):
+        first = next(i for i, dim in enumerate(self.dims) if dim not in space)
+        values = np.moveaxis(self.values, first, 0)
+        return Field(values.reshape(len(values), -1), (self.dims[first], "space"))
+
+
+Dataset = type("Dataset", (), {"__module__": "xarray.core.dataset"})
+
+
+def fields():
+    kinds = [(Field, Dataset)]
+    try:
+        import xarray
+    except ImportError:
+        return kinds
+    return [*kinds, (lambda x, dims: xarray.DataArray(x, dims=dims), xarray.Dataset)]
+
+
+@pytest.mark.parametrize(("kind", "dataset_of"), fields())
+@pytest.mark.parametrize("dims", [("time", "lat", "lon"), ("lat", "time", "lon"), ("a", "b", "c")])
+def test_hints_for_fields_work(kind, dataset_of, dims):
+    cells = np.random.default_rng(1).standard_normal((6, 3, 2))
+    time = dims.index("time") if "time" in dims else 0
+    expected = PCA(1).fit(np.moveaxis(cells, time, 0).reshape(cells.shape[time], -1))
+    field, data = kind(cells, dims), dataset_of()
+    if dataset_of is Dataset:
+        data.data_vars = {"sst": field}
+        Dataset.__getitem__ = lambda self, name: self.data_vars[name]
+    else:
+        data["sst"] = field
+    with pytest.raises(ShapeError, match=r"has shape \(6, 3, 2\)") as caught:
+        PCA(1).fit(field)
+    code, _, row = caught.value.hint.partition(" makes a row for each ")
+    assert row == repr(dims[time])
+    stacked = eval(code, {"X": field})
+    np.testing.assert_array_equal(PCA(1).fit(stacked).mean_, expected.mean_)
+    with pytest.raises(ParameterError, match="Dataset is not a table") as caught:
+        PCA(1).fit(data)
+    stacked = eval(caught.value.hint.partition(": ")[2], {"data": data})
+    np.testing.assert_array_equal(PCA(1).fit(stacked).mean_, expected.mean_)
+
+
+@pytest.mark.parametrize("kind", [Labelled, MaskedVariable])
+def test_hints_for_vectors_without_reshape_work(kind):
+    with pytest.raises(ShapeError, match=r"has shape \(4,\)") as caught:
+        PCA(1).fit(kind(X[0]))
+    row = caught.value.hint.split(": ")[1].split(" is one row")[0]
+    assert row in {"X.values.reshape(1, -1)", "X[:].reshape(1, -1)"}
+    table = eval(row, {"X": kind(X[0])})
+    np.testing.assert_array_equal(PCA(1).fit(X).transform(table), PCA(1).fit(X).transform(X[:1]))
+
+
+def test_the_hint_for_a_packed_dataset_of_three_dimensions_says_that_it_is_packed(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "t.h5", "w") as file:
+        file["x"] = np.zeros((2, 3, 4))
+        with pytest.raises(ShapeError, match=r"X\[:\]\.reshape\(len\(X\), -1\) makes a row of ea"):
+            PCA(1).fit(file["x"])
+        file["x"].attrs["scale_factor"] = 0.5
+        with pytest.raises(ShapeError, match="unpack its numbers as its attributes say"):
+            PCA(1).fit(file["x"])

@@ -355,7 +355,27 @@ def refuse_containers(X: object) -> None:
         name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
         if name in _CONTAINERS:
             problem = f"{name} is not a table"
-            raise ParameterError(problem, place={"parameter": "X"}, hint=_CONTAINERS[name])
+            hint = _hint_for_fields(X) or _CONTAINERS[name]
+            raise ParameterError(problem, place={"parameter": "X"}, hint=hint)
+
+
+def _hint_for_fields(data: Any) -> str | None:
+    """Hint on how to get rows from a dataset of xarray with a field, such as time × lat × lon."""
+    for name, array in getattr(data, "data_vars", {}).items():
+        if len(array.dims) > 2:
+            stacked, time = _stacked(array, f"data[{name!r}]")
+            return f"Give one array of it, with a row for each {time!r}: {stacked}"
+    return None
+
+
+def _stacked(array: Any, name: str) -> tuple[str, str]:
+    """Code that makes a table of an array of xarray called ``name``, and the dimension of its rows.
+
+    These are the times, or the first dimension if none is called so.
+    """
+    time = "time" if "time" in array.dims else array.dims[0]
+    others = tuple(dim for dim in array.dims if dim != time)
+    return f"{name}.stack(space={others!r})", time
 
 
 def _array_from_lists(X: Iterable[Any]) -> np.ndarray[Any, Any] | None:
@@ -416,20 +436,36 @@ def _shape_error(X: Any) -> ShapeError | None:
         problem = f"a {kind} cannot be read as a table"
         hint = "give an array of shape (n, p), a frame, or the name of a file"
     elif len(shape) == 1:
-        column = "X.reshape(-1, 1)" if hasattr(X, "reshape") else "[[x] for x in X]"
+        array = _as_code(X, "X")
+        column = f"{array}.reshape(-1, 1)" if array else "[[x] for x in X]"
         column = "X.to_frame()" if hasattr(X, "to_frame") else column
         hint = f"Reshape your data: {as_one_row(X, 'X')} is one row, {column} one column"
+    elif hasattr(X, "dims") and hasattr(X, "stack"):
+        stacked, time = _stacked(X, "X")
+        hint = f"{stacked} makes a row for each {time!r}"
     else:
-        hint = "X.reshape(len(X), -1) makes a row of each X[i]"
+        array = _as_code(X, "X") or "numpy.array(X)"
+        hint = f"{array}.reshape(len(X), -1) makes a row of each X[i]"
+        if packing_of(X).changes_numbers:
+            hint += "; unpack its numbers as its attributes say, or read it by xarray, which does"
     return ShapeError(problem, hint=hint)
+
+
+def _as_code(data: object, name: str) -> str | None:
+    """Code that makes an array that can be reshaped of one called ``name``; None for others."""
+    if hasattr(data, "reshape"):
+        return name
+    if not hasattr(data, "shape"):
+        return None
+    return f"{name}.values" if hasattr(data, "values") else f"{name}[:]"
 
 
 def as_one_row(data: object, name: str) -> str:
     """Python code that makes a table of one row of data of one dimension."""
     if hasattr(data, "iloc"):
         return f"{name}.to_frame().T"
-    is_array = hasattr(data, "reshape") and not hasattr(data, "to_frame")
-    return f"{name}.reshape(1, -1)" if is_array else f"[{name}]"
+    array = None if hasattr(data, "to_frame") else _as_code(data, name)
+    return f"{array}.reshape(1, -1)" if array else f"[{name}]"
 
 
 def _text_error(X: Any) -> NotNumericError | None:
