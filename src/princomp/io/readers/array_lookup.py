@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -18,15 +19,20 @@ _NOT_NUMBERS = {
     "c": "complex numbers",
     "O": "Python objects, text or lists",
 }
-_FLATTEN_HINT = "Reshape it to two: x.reshape(len(x), -1) makes a row of each x[i]."
+_RESHAPE_HINT = (
+    "Read it into a NumPy array x (netCDF: by xarray, which unpacks it, and .values), and give "
+    "{rows}; or save these by numpy.save, and give the .npy file."
+)
+_FLATTEN_HINT = _RESHAPE_HINT.format(rows="x.reshape(len(x), -1), with a row for each x[i]")
 
 
 class Member(NamedTuple):
-    """An array in a store."""
+    """An array in a store, and notes for the user on why it was chosen."""
 
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         size = " × ".join(f"{length:,}" for length in self.shape) or "a single value"
@@ -38,16 +44,23 @@ class Member(NamedTuple):
         """Whether it is a two-dimensional array of real numbers."""
         return len(self.shape) == 2 and self.dtype.kind in "biuf"
 
+    @property
+    def size(self) -> int:
+        """How many numbers it holds."""
+        return math.prod(self.shape)
+
 
 def pick_array(members: Sequence[Member], inside: str | None, origin: Origin) -> Member:
     """Choose the array named ``inside``, or the only two-dimensional array of numbers.
 
-    If ``inside`` is a group, the only such array in that group is chosen.
+    If ``inside`` is a group, the only such array in that group is chosen. A note names the chosen
+    array if there are other arrays of numbers that have rows, but are no tables.
 
     Raises
     ------
     ParameterError
-        No array has the name, or there are several candidates; the message lists all of them.
+        No array has the name; there are several candidates, and the message lists all of them; or
+        there is a larger array that is not a table, such as one of three dimensions.
     NotNumericError, ShapeError
         The named array is not a table of real numbers, or there is no such array.
     """
@@ -64,7 +77,20 @@ def pick_array(members: Sequence[Member], inside: str | None, origin: Origin) ->
             problem = f"nothing in it is named {inside!r}"
             hint = f"{guess}There are: {listed(map(str, members))}. Choose one as in FILE::NAME."
             raise origin.error(ParameterError, problem, hint, parameter="inside")
-    tables = [member for member in candidates if member.is_table]
+    arrays = [m for m in candidates if m.dtype.kind in "biufc" and len(m.shape) > 1]
+    arrays.sort(key=lambda member: (-member.size, member.name))
+    tables = [member for member in arrays if member.is_table]
+    others = [member for member in arrays if not member.is_table]
+    if tables and others and others[0].size > tables[0].size:
+        largest = others[0]
+        complex_ = largest.dtype.kind == "c"
+        what = "holds complex numbers" if complex_ else f"has {len(largest.shape)} dimensions"
+        problem = f"its largest array, {largest}, {what}"
+        problem += f"; the tables in it are smaller: {listed(map(str, tables))}"
+        hint = f"To analyse a table, name it, as in {origin.file}::{tables[0].name}"
+        if len(largest.shape) > 2:
+            hint = f"{_FLATTEN_HINT} {hint}"
+        raise origin.error(ParameterError, problem, hint, parameter="inside")
     if len(tables) > 1:
         problem = f"holds {len(tables)} arrays of two dimensions: {listed(map(str, tables))}"
         hint = f"Say which is meant, as in {origin.file}::{tables[0].name}"
@@ -79,7 +105,10 @@ def pick_array(members: Sequence[Member], inside: str | None, origin: Origin) ->
             hint = _FLATTEN_HINT
         raise origin.error(ShapeError, problem, hint)
     refuse_not_table(tables[0], origin)
-    return tables[0]
+    if not others:
+        return tables[0]
+    note = f"{tables[0]} was read, the only table in it; there are also {listed(map(str, others))}"
+    return tables[0]._replace(notes=(note,))
 
 
 def refuse_not_table(member: Member, origin: Origin) -> None:
@@ -93,7 +122,7 @@ def refuse_not_table(member: Member, origin: Origin) -> None:
     size = " × ".join(map(str, shape)) or "a single value"
     if len(shape) != 2:
         problem = f"has {len(shape)} dimensions ({size}); a table has rows and columns"
-        hint = "Reshape it to two: x.reshape(-1, 1) makes one column of a vector."
+        hint = _RESHAPE_HINT.format(rows="x.reshape(-1, 1), one column")
         group, _, name = member.name.rpartition("/")
         if group and name in ("data", "indices", "indptr"):
             hint = f"If {group} is a sparse matrix, only all of it can be read, "

@@ -148,22 +148,6 @@ def _absent_part(path: Path, dataset: h5py.Dataset) -> str | None:
     return None
 
 
-def _packing_of(path: Path, dataset: h5py.Dataset) -> Packing:
-    """How the numbers of a dataset are packed.
-
-    The fill value of the netCDF library itself, 9.97e36 for floats, marks missing cells of numbers
-    of more than one byte, and need not be an attribute.
-    """
-    packing = Packing.of(dataset.attrs, dataset.dtype)
-    is_netcdf = "_NCProperties" in dataset.file.attrs or path.suffix.lower() in (".nc", ".nc4")
-    defined = dataset.id.get_create_plist().fill_value_defined()
-    if is_netcdf and defined == h5py.h5d.FILL_VALUE_USER_DEFINED and dataset.dtype.itemsize > 1:
-        fill = float(dataset.fillvalue)
-        if not np.isnan(fill) and fill not in packing.missing:
-            return packing._replace(missing=(*packing.missing, fill))
-    return packing
-
-
 def dataset_source(
     path: Path,
     dataset: h5py.Dataset,
@@ -182,7 +166,7 @@ def dataset_source(
         tile_rows, tile_columns = dataset.chunks or (1, member.shape[1])
         filters = dataset.id.get_create_plist().get_nfilters()
         nbytes = dataset.id.get_storage_size()
-        packing = _packing_of(path, dataset)
+        packing = Packing.of_dataset(dataset)
     # For a read that spans tiles side by side, HDF5 copies only a few bytes at a time.
     tiling = Tiling(tile_rows, tile_columns, whole_tiles=filters > 0, separate_columns=True)
     more |= {"tiling": tiling, "packing": packing, "nbytes": nbytes}

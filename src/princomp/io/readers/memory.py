@@ -29,7 +29,7 @@ from princomp.io.readers.cells import (
 )
 from princomp.io.readers.columns import Origin, RowPlace, listed
 from princomp.io.readers.frames import as_frame, frame_origin, from_frame, is_frame
-from princomp.io.readers.packing import unpacked
+from princomp.io.readers.packing import packing_of
 from princomp.io.readers.source import Source, TableSource
 from princomp.linalg import unmasked
 
@@ -304,10 +304,7 @@ def in_memory(X: Any) -> Rows:
 
     Masked values are missing: NaN.
     """
-    if isinstance(X, np.ma.MaskedArray):
-        if X.dtype.kind in "iu" and X.ndim == 2:
-            _refuse_inexact(X.filled(0))
-        X = unmasked(X)
+    X = _filled(X)
     if is_numeric_array(X):
         return as_rows(X), None, None
     if sp.issparse(X):
@@ -329,23 +326,46 @@ def in_memory(X: Any) -> Rows:
     if is_frame(X := as_frame(X)):
         return in_memory(from_frame(X))
     refuse_containers(X)
-    X = _unpacked(X)
+    given, X = X, _filled(_as_numpy(X))
+    if is_numeric_array(X):
+        return as_rows(X), None, None
     try:
         array = host_array(X)
     except ValueError as error:
-        raise _shape_error(X) or error from None
+        raise _shape_error(given) or error from None
     if wrong_shape := _shape_error(array):
-        raise _shape_error(X) or wrong_shape
+        raise _shape_error(given) or wrong_shape
     return as_rows(array), None, None
 
 
-def _unpacked(X: Any) -> Any:
-    """Return the values of an array whose attributes say that its numbers are packed."""
+def _filled(X: Any) -> Any:
+    """Replace the masked values of a NumPy array by NaN; return any other object unchanged."""
+    if isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "iu" and X.ndim == 2:
+        _refuse_inexact(X.filled(0))
+    return unmasked(X)
+
+
+def _as_numpy(X: Any) -> Any:
+    """Convert an array of any library to one of NumPy; return any other object unchanged.
+
+    The array is masked if the library makes masked ones, as netCDF4 does.
+    """
+    if isinstance(X, np.ndarray):
+        return X
+    if hasattr(X, "__dlpack__"):
+        return host_array(X)
+    if not hasattr(X, "__array__"):
+        is_array = all(hasattr(X, name) for name in ("shape", "dtype", "__getitem__"))
+        return X[:] if is_array else X  # such as a variable of netCDF4.MFDataset
     try:
-        return unpacked(X)
+        packing = packing_of(X)
     except ValueError as error:
         hint = "give an array of its values instead, such as X[:]"
         raise ParameterError(str(error), place={"parameter": "X"}, hint=hint) from None
+    array = np.asanyarray(X)  # np.asarray would drop masks
+    if packing.changes_numbers and array.ndim in (1, 2):
+        return packing.unpack(as_rows(np.atleast_2d(array))).reshape(array.shape)
+    return array
 
 
 def refuse_containers(X: object) -> None:
@@ -360,7 +380,8 @@ def refuse_containers(X: object) -> None:
         name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
         if name in _CONTAINERS:
             problem = f"{name} is not a table"
-            hint = _CONTAINERS[name].replace("PATH", _path_of_group(getattr(X, "group", X)))
+            path = _path_of_group(getattr(X, "group", X))
+            hint = _hint_for_fields(X) or _CONTAINERS[name].replace("PATH", path)
             raise ParameterError(problem, place={"parameter": "X"}, hint=hint)
 
 
@@ -373,9 +394,28 @@ def _path_of_group(group: Any) -> str:
     return repr(f"{file}::{name}" if name else file)
 
 
+def _hint_for_fields(data: Any) -> str | None:
+    """Hint on how to get rows from a dataset of xarray with a field, such as time × lat × lon."""
+    for name, array in getattr(data, "data_vars", {}).items():
+        if len(array.dims) > 2:
+            stacked, time = _stacked(array, f"data[{name!r}]")
+            return f"Give one array of it, with a row for each {time!r}: {stacked}"
+    return None
+
+
+def _stacked(array: Any, name: str) -> tuple[str, str]:
+    """Code that makes a table of an array of xarray called ``name``, and the dimension of its rows.
+
+    These are the times, or the first dimension if none is called so.
+    """
+    time = "time" if "time" in array.dims else array.dims[0]
+    others = tuple(dim for dim in array.dims if dim != time)
+    return f"{name}.stack(space={others!r})", time
+
+
 def _array_from_lists(X: Iterable[Any]) -> np.ndarray[Any, Any] | None:
     """Convert lists of equal length, but not of text, to an (n, p) array; None otherwise."""
-    rows = [unmasked(row) for row in X]
+    rows = [row if type(row) in (list, tuple) else unmasked(_as_numpy(row)) for row in X]
     try:
         array = np.array(rows)
     except ValueError:
@@ -437,9 +477,24 @@ def _shape_error(X: Any) -> ShapeError | None:
         elif hasattr(X, "to_frame"):
             column = "X.to_frame()"
         hint = f"Reshape your data: {as_one_row(X, 'X')} is one row, {column} one column"
+    elif hasattr(X, "dims") and hasattr(X, "stack"):
+        stacked, time = _stacked(X, "X")
+        hint = f"{stacked} makes a row for each {time!r}"
     else:
-        hint = "X.reshape(len(X), -1) makes a row of each X[i]"
+        array = _as_code(X, "X") or "numpy.array(X)"
+        hint = f"{array}.reshape(len(X), -1) makes a row of each X[i]"
+        if packing_of(X).changes_numbers:
+            hint += "; unpack its numbers as its attributes say, or read it by xarray, which does"
     return ShapeError(problem, hint=hint)
+
+
+def _as_code(data: object, name: str) -> str | None:
+    """Code that makes an array that can be reshaped of one called ``name``; None for others."""
+    if hasattr(data, "reshape"):
+        return name
+    if not hasattr(data, "shape"):
+        return None
+    return f"{name}.values" if hasattr(data, "values") else f"{name}[:]"
 
 
 def as_one_row(data: object, name: str) -> str:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from princomp.linalg import FloatArray
 
+if TYPE_CHECKING:
+    import h5py
+    import zarr
+
 _MISSING = ("_FillValue", "missing_value")
+_LIMITS = ("valid_min", "valid_max", "valid_range")
 
 
 class Packing(NamedTuple):
     """How stored numbers become values, by the CF conventions (sections 2.5.1 and 8.1).
-
-    Limits of valid values (``valid_range``) are ignored.
 
     Parameters
     ----------
@@ -28,12 +32,15 @@ class Packing(NamedTuple):
     wrap : float
         Added to negative stored numbers first: 2**16 for unsigned integers of 16 bits that are
         stored as signed ones (``_Unsigned``).
+    limits : tuple of str
+        Attributes with limits of valid values, which are not applied.
     """
 
     missing: tuple[float, ...] = ()
     factor: float = 1.0
     offset: float = 0.0
     wrap: float = 0.0
+    limits: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -58,7 +65,40 @@ class Packing(NamedTuple):
         # NaN is missing in any case.
         kept = tuple(dict.fromkeys(number for number in missing if not np.isnan(number)))
         unsigned = dtype.kind == "i" and "true" in str(attributes.get("_Unsigned")).lower()
-        return cls(kept, factor, offset, 2.0 ** (8 * dtype.itemsize) if unsigned else 0.0)
+        wrap = 2.0 ** (8 * dtype.itemsize) if unsigned else 0.0
+        limits = tuple(name for name in _LIMITS if name in attributes)
+        return cls(kept, factor, offset, wrap, limits)
+
+    @classmethod
+    def of_dataset(cls, dataset: h5py.Dataset) -> Self:
+        """Read the attributes of a dataset of an open HDF5 file.
+
+        In netCDF files, the fill value of the netCDF library itself, 9.97e36 for floats, marks
+        missing cells of numbers of more than one byte, and need not be an attribute.
+        """
+        from h5py.h5d import FILL_VALUE_USER_DEFINED
+
+        packing = cls.of(dataset.attrs, dataset.dtype)
+        file = dataset.file
+        is_netcdf = "_NCProperties" in file.attrs or file.filename.lower().endswith((".nc", ".nc4"))
+        defined = dataset.id.get_create_plist().fill_value_defined()
+        is_number = dataset.dtype.kind in "iuf" and dataset.dtype.itemsize > 1
+        if is_netcdf and is_number and defined == FILL_VALUE_USER_DEFINED:
+            fill = float(dataset.fillvalue)
+            if not np.isnan(fill) and fill not in packing.missing:
+                return packing._replace(missing=(*packing.missing, fill))
+        return packing
+
+    @classmethod
+    def of_zarr(cls, array: zarr.Array[Any]) -> Self:
+        """Read the attributes of an array of an open Zarr store."""
+        old = getattr(getattr(array, "metadata", None), "zarr_format", None) == 2
+        return cls.of(array.attrs, array.dtype, array.fill_value if old else None)
+
+    @property
+    def changes_numbers(self) -> bool:
+        """Whether values may differ from the stored numbers."""
+        return self._replace(limits=()) != Packing()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -74,11 +114,14 @@ class Packing(NamedTuple):
             )
         if self.offset != 0.0:
             notes.append(f"{_in_words(self.offset)} was added to stored numbers (add_offset)")
+        if self.limits:
+            limits = " and ".join(self.limits)
+            notes.append(f"{limits}: not applied, values outside are read as they are")
         return tuple(notes)
 
     def unpack(self, stored: FloatArray) -> FloatArray:
         """Compute the values (m, p) of stored numbers: the same array if nothing is packed."""
-        if self == Packing():
+        if not self.changes_numbers:
             return stored
         values = stored + self.wrap * (stored < 0) if self.wrap else stored
         values = values * self.factor + self.offset
@@ -87,17 +130,21 @@ class Packing(NamedTuple):
         return values
 
 
-def unpacked(X: Any) -> Any:
-    """Return the values of an open HDF5 dataset or Zarr array whose numbers are packed.
+def packing_of(X: Any) -> Packing:
+    """How the numbers of an open HDF5 dataset or Zarr array are packed.
 
-    Other arrays are returned as they are.
+    Those of other arrays are values: xarray keeps the attributes of numbers that it has unpacked.
     """
-    attributes, dtype = getattr(X, "attrs", None), getattr(X, "dtype", None)
-    if not isinstance(attributes, Mapping) or not isinstance(dtype, np.dtype):
-        return X
-    old = getattr(getattr(X, "metadata", None), "zarr_format", None) == 2
-    packing = Packing.of(attributes, dtype, X.fill_value if old else None)
-    return X if packing == Packing() else packing.unpack(np.asarray(X))
+    readers: dict[str, Callable[[Any], Packing]] = {
+        "h5py.Dataset": Packing.of_dataset,
+        "h5netcdf.Variable": lambda variable: Packing.of(variable.attrs, variable.dtype),
+        "zarr.Array": Packing.of_zarr,
+    }
+    for name, read in readers.items():
+        library, kind = name.split(".")
+        if library in sys.modules and isinstance(X, getattr(sys.modules[library], kind)):
+            return read(X)
+    return Packing()
 
 
 def _numbers(name: str, attribute: Any) -> tuple[float, ...]:

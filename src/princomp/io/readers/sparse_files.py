@@ -103,7 +103,8 @@ def open_npz(path: Path, selection: Selection, inside: str | None = None) -> Sou
                 parts = {name: _array(archive, name) for name in members}
                 matrix = _assembled(layout, parts, member.shape)
             data = _rows(path, matrix, column_indices, origin)
-    return TableSource(data, notes=rounding_notes(member.dtype), origin=origin)
+    notes = (*member.notes, *rounding_notes(member.dtype))
+    return TableSource(data, notes=notes, origin=origin)
 
 
 def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, Member]:

@@ -189,7 +189,7 @@ class MemberSource(Source):
             dtype=float_dtype(member.dtype),
             columns=columns,
             unused=unused,
-            notes=rounding_notes(member.dtype),
+            notes=(*member.notes, *rounding_notes(member.dtype)),
             file=str(path),
             path=path,
             member=member,

@@ -65,8 +65,7 @@ def open_zarr(path: Path, selection: Selection, inside: str | None = None) -> So
             if node.path != member.name:
                 array = node[member.name.removeprefix(node.path).strip("/")]
             names = name_list(array.attrs.get("columns"), member.shape[1])
-            old = array.metadata.zarr_format == 2
-            packing = Packing.of(array.attrs, array.dtype, array.fill_value if old else None)
+            packing = Packing.of_zarr(array)
             tile_rows, tile_columns = array.chunks
             shards = array.shards
             if shards is not None and shards[0] * member.shape[1] <= 2**20:

@@ -166,7 +166,7 @@ def test_the_only_or_the_named_table_is_read(tmp_path):
     save(path, x=x, g__y=x.astype("f4"), s="text")
     error = refused(ParameterError, open_hdf5, path)
     assert "g/y (2 × 3, float32), x (2 × 3, float64)" in str(error)
-    assert f"{path}::g/y" in error.hint
+    assert f"{path}::g/y" in error.hint  # of the same size, and first in the alphabet
     assert error.place["parameter"] == "inside"
     assert opened(path, inside="g").dtype == np.float32
     error = refused(ParameterError, open_hdf5, path, inside="g/z")
@@ -211,10 +211,10 @@ def test_arrays_of_more_dimensions_may_become_a_row_for_each_block(tmp_path):
     for name in (path, f"{path}::x", blocks):
         with pytest.raises(ShapeError) as caught:
             open_source(name)
-        assert "x.reshape(len(x), -1) makes a row of each x[i]" in caught.value.hint
+        assert "x.reshape(len(x), -1), with a row for each x[i]" in caught.value.hint
     with pytest.raises(ShapeError) as caught:
         open_source(f"{save(tmp_path / 'v.h5', x=np.zeros(3))}::x")
-    assert "x.reshape(-1, 1) makes one column" in caught.value.hint
+    assert "x.reshape(-1, 1), one column" in caught.value.hint
 
 
 def test_a_long_integer_is_named_with_its_row_in_the_file(tmp_path, small):
@@ -324,6 +324,18 @@ def test_numbers_packed_by_netcdf_are_unpacked(tmp_path):
         with h5py.File(path, "a") as file:
             file["x"].attrs["scale_factor"] = factor
         assert problem in str(refused(MalformedFileError, open_hdf5, path))
+
+
+def test_limits_of_valid_values_are_not_applied_with_a_note(tmp_path):
+    path = save(tmp_path / "t.h5", x=np.array([[100.0, 3], [-1, 0]], "f4"))
+    with h5py.File(path, "a") as file:
+        file["x"].attrs["valid_min"], file["x"].attrs["valid_range"] = 0.0, "no number"
+        np.testing.assert_array_equal(PCA(1).fit(file["x"]).mean_, [49.5, 1.5])
+    source = opened(path)
+    assert source.notes == (
+        "valid_min and valid_range: not applied, values outside are read as they are",
+    )
+    np.testing.assert_array_equal(read_all(source), [[100, 3], [-1, 0]])
 
 
 def test_packed_numbers_of_an_open_dataset_are_unpacked(tmp_path):
