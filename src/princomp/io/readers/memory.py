@@ -481,30 +481,28 @@ def _shape_error(X: Any) -> ShapeError | None:
         stacked, time = _stacked(X, "X")
         hint = f"{stacked} makes a row for each {time!r}"
     else:
-        array = _as_code(X, "X") or "numpy.array(X)"
-        hint = f"{array}.reshape(len(X), -1) makes a row of each X[i]"
+        hint = f"{_as_code(X, 'X')}.reshape(len(X), -1) makes a row of each X[i]"
         if packing_of(X).changes_numbers:
             hint += "; unpack its numbers as its attributes say, or read it by xarray, which does"
     return ShapeError(problem, hint=hint)
 
 
-def _as_code(data: object, name: str) -> str | None:
-    """Code that makes an array that can be reshaped of one called ``name``; None for others."""
-    if hasattr(data, "reshape"):
+def _as_code(data: object, name: str) -> str:
+    """Code that makes an array that can be reshaped of one called ``name``."""
+    if hasattr(data, "reshape") and not hasattr(data, "to_frame"):
         return name
-    if not hasattr(data, "shape"):
-        return None
-    return f"{name}.values" if hasattr(data, "values") else f"{name}[:]"
+    if hasattr(data, "values") and not hasattr(data, "to_frame"):
+        return f"{name}.values"
+    if hasattr(data, "attrs") or hasattr(data, "dimensions"):  # of an open file
+        return f"{name}[:]"
+    return f"numpy.asarray({name})"
 
 
 def as_one_row(data: object, name: str) -> str:
     """Python code that makes a table of one row of data of one dimension."""
     if hasattr(data, "iloc"):
         return f"{name}.to_frame().T"
-    if not hasattr(data, "__array__"):
-        return f"[{name}]"
-    is_array = hasattr(data, "reshape") and not hasattr(data, "to_frame")
-    return f"{name if is_array else f'numpy.asarray({name})'}.reshape(1, -1)"
+    return f"{_as_code(data, name)}.reshape(1, -1)" if hasattr(data, "__array__") else f"[{name}]"
 
 
 def _text_error(array: NDArray[Any]) -> NotNumericError:
