@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -64,6 +66,18 @@ def index_columns_of(schema: pa.Schema) -> set[str]:
         return {name for name in stored if isinstance(name, str)}
     except (KeyError, ValueError, TypeError):
         return set()
+
+
+def stored_categories(metadata: Mapping[bytes, bytes] | None) -> frozenset[str]:
+    """Names of columns that were dictionaries (categories) before they became a Parquet file.
+
+    Parquet itself keeps only dictionaries of text; of others, it returns the plain cells.
+    """
+    stored = (metadata or {}).get(b"ARROW:schema")
+    if stored is None:
+        return frozenset()
+    schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored)))
+    return frozenset(field.name for field in schema if types.is_dictionary(field.type))
 
 
 def plain_kind(kind: pa.DataType) -> pa.DataType:

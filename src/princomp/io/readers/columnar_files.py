@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from princomp.errors import MalformedFileError
 from princomp.io.readers import columnar_stream
+from princomp.io.readers.columnar import stored_categories
 from princomp.io.readers.columnar_stream import Batches, ColumnarSource, with_row_numbers
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.reader_errors import malformed, reading
@@ -34,6 +35,7 @@ class ParquetSource(ColumnarSource):
     def __init__(self, path: Path, selection: Selection, whole: bool = False) -> None:
         with _parquet_file(path, 1) as file, reading(path, "Parquet"):
             schema, metadata = file.schema_arrow, file.metadata
+            self._categories = stored_categories(metadata.metadata)
             groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         # Row numbers at which the row groups begin, and the number after the last.
         self._group_starts = [0, *itertools.accumulate(groups)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -112,6 +112,8 @@ class ColumnarSource(Source):
     """
 
     file: str
+    # Columns that hold categories, although their type does not say so.
+    _categories: Collection[str] = ()
 
     def __init__(
         self, schema: pa.Schema, selection: Selection, file: str, rows: int | None, whole: bool
@@ -181,7 +183,9 @@ class ColumnarSource(Source):
         left_out: set[str] = set()
         if not requested:
             # Booleans and categories are never numbers.
-            left_out = {name for name in names if kinds[name].startswith(("bool", "dictionary"))}
+            never = ("bool", "dictionary")
+            left_out = {name for name in names if kinds[name].startswith(never)}
+            left_out |= {name for name in names if name in self._categories}
         unclear = [name for name in names if self._conversions[name] == "inspect"]
         undecided = [name for name in unclear if name not in left_out]
         if undecided or self.rows is None:
@@ -193,7 +197,10 @@ class ColumnarSource(Source):
             problem = f"no numeric column; without numbers: {listed(without)}"
             hint = "Principal components need columns of numbers."
             raise file_error(ShapeError, self.file, problem, hint)
-        found = {name: arrow_kind_name(self._kinds[name]) for name in without}
+        found = {
+            name: "categorical" if name in self._categories else arrow_kind_name(self._kinds[name])
+            for name in without
+        }
         self._set_kinds()
         self.notes = (*self.notes, *left_out_notes(found), *true_false_notes(self.kinds))
         # Text columns that were not requested are kept only if empty, so they do not count.
@@ -293,6 +300,13 @@ class ColumnarSource(Source):
                 pa.chunked_array(map(plain_array, column.chunks), plain_kind(column.type))
                 for column in table.columns
             ]
+            if not self._choice.requested:
+                columns = [
+                    column.dictionary_encode()
+                    if name in self._categories and name != self.id_column
+                    else column
+                    for name, column in zip(names, columns, strict=True)
+                ]
             table = pa.table(columns, names)
         frame = nw.from_native(table, eager_only=True)
         converted = convert(frame, self._choice, "leave out", self.row_origin)
