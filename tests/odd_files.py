@@ -6,6 +6,7 @@ and on the command line, and checks that ``docs/files.md`` has the table of this
 
 from __future__ import annotations
 
+from odd_binary_files import BINARY_FILES
 from odd_file import (
     DATES,
     DIFFERENT_DATES,
@@ -14,19 +15,13 @@ from odd_file import (
     OddFile,
     decimal_comma,
     delimited,
-    parquet,
-    typed_parquet,
     with_thousands,
-    workbook,
 )
 
 NUMBERED: list[object] = list(range(8))
 FROM_ONE: list[object] = list(range(1, 9))
 GROUPS: list[object] = ["a", "b"] * 4
 NAMED: list[object] = list(NAMES)
-TABLE: list[list[object]] = [["name", "height", "weight"]] + [
-    [name, *row] for name, row in zip(NAMES, ROWS, strict=True)
-]
 CODE_HEADER = ("zip", "height", "weight")
 THOUSANDS = [[height * 1000, weight * 1000] for height, weight in ROWS]
 AS_TEXT = list(map(str, range(8)))
@@ -164,6 +159,35 @@ ODD_FILES = [
         answer={"header": True},
         columns=("2019", "2020"),
         ids=NAMED,
+    ),
+    OddFile(
+        "longitudes.csv",
+        "Longitudes, which do not only rise, as names of columns",
+        delimited([3, 1, 4, 1, 5, 9, 2, 6], header=("165.5", "179.5", "-165.5")),
+        "asks whether the first line holds names, because its numbers are far from those below",
+        question="does it name the columns",
+        answer={"header": True},
+        columns=("165.5", "179.5", "-165.5"),
+        rows=[[x, *row] for x, row in zip([3, 1, 4, 1, 5, 9, 2, 6], ROWS, strict=True)],
+    ),
+    OddFile(
+        "grid.csv",
+        "Two lines of coordinates as names of columns",
+        "-60.5,-60.5\n-150.5,150.5\n" + delimited(header=None),
+        "asks whether the first two lines hold names",
+        question="do they name the columns",
+        answer={"header": 2},
+        columns=("-60.5 -150.5", "-60.5 150.5"),
+    ),
+    OddFile(
+        "corner.csv",
+        "Numbers as names of columns, and no name above row labels",
+        delimited(DIFFERENT_DATES, header=("", "2.5", "12.5")),
+        "asks whether the first line holds names",
+        question="does it name the columns",
+        answer={"header": True},
+        columns=("2.5", "12.5"),
+        ids=DIFFERENT_DATES,
     ),
     OddFile(
         "semicolons.csv",
@@ -447,51 +471,5 @@ ODD_FILES = [
         lambda path: path.write_bytes(__import__("gzip").compress(PLAIN.encode())),
         "read",
     ),
-    OddFile(
-        "book.xlsx",
-        "An Excel workbook",
-        workbook(("Data", TABLE)),
-        "read",
-        note="named by column 'name'",
-        ids=NAMED,
-    ),
-    OddFile(
-        "sheets.xlsx",
-        "A workbook of several sheets",
-        workbook(("Data", TABLE), ("Notes", [["made in", 2024]])),
-        "the first sheet is read",
-        note="read sheet 'Data', one of 2",
-        ids=NAMED,
-    ),
-    OddFile(
-        "second_sheet.xlsx",
-        "The same, with `sheet=`",
-        workbook(("Notes", [["made in", 2024]]), ("Data", TABLE)),
-        "the sheet is read",
-        answer={"sheet": "Data"},
-        ids=NAMED,
-    ),
-    OddFile(
-        "index.parquet",
-        "Parquet with an index of pandas",
-        parquet(NAMED, "name"),
-        "the index names the rows",
-        note="index that pandas stored",
-        ids=NAMED,
-    ),
-    OddFile(
-        "range.parquet",
-        "Parquet with row numbers of pandas",
-        parquet(NUMBERED),
-        "read",
-        note="index that pandas stored",
-        ids=NUMBERED,
-    ),
-    OddFile(
-        "kinds.parquet",
-        "Parquet with categories, dates, booleans, lists, decimals",
-        typed_parquet,
-        "decimals are read, the others are left out by their kind",
-        note="left out 1 list column: tags",
-    ),
+    *BINARY_FILES,
 ]

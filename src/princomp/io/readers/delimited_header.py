@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeAlias
 
 from princomp.errors import DataError, MalformedFileError, NoRowsError, ShapeError, row_words
 from princomp.io.readers.columns import listed
@@ -21,6 +21,14 @@ from princomp.io.readers.reader_errors import file_error, malformed, no_rows_err
 _SAMPLE = 200
 # Most lines above the header that are recognized as no part of the table.
 _MOST_TITLE_LINES = 10
+# Fewest rows that show how the numbers of a column are, so that others may be no part of it.
+_MIN_ROWS_BELOW = 7
+# Fewest columns whose names show that they are longitudes or coordinates of a grid.
+_MIN_COORDINATES = 4
+# Most columns in which numbers are compared.
+_MOST_COLUMNS = 20
+
+_Cell: TypeAlias = tuple[str, float | None]
 
 
 def read_header(dialect: Dialect, requested: Collection[str] = ()) -> Dialect:
@@ -129,19 +137,112 @@ def _count_header_lines(dialect: Dialect, cells: list[list[str]], notes: list[st
         is_data = len(values) > 1 and (repeated or (fractions and not _is_monotonic(values)))
     else:
         is_data = fractions and recurs
-    if is_data:
+    n_lines = _count_numeric_names(cells, dialect.number_format)
+    if is_data and not n_lines:
         notes.append(
             "the first line holds numbers, so it is a row, and columns are called x0, x1, …"
         )
         return 0
     numbers = [cell for cell in first if amount_of(cell, dialect.number_format)]
-    raise malformed(
-        dialect.path,
-        f"the first line holds numbers ({listed(numbers, limit=4)}): does it name the columns, or "
-        "is it the first row?",
-        "Say which: header=True where it holds column names, header=False where it is a row.",
-        line=1 + dialect.skip,
-    )
+    problem = f"the first line holds numbers ({listed(numbers, limit=4)}): does it name the "
+    problem += "columns, or is it the first row?"
+    hint = "Say which: header=True where it holds column names, header=False where it is a row."
+    if n_lines == 2:
+        problem = f"the first two lines hold numbers ({listed(numbers, limit=4)}; …): do they name "
+        problem += "the columns, or are they the first rows?"
+        only = "" if repeated else "header=True where only the first one does, "
+        hint = f"Say which: header=2 where both hold column names, {only}header=False where they "
+        hint += "are rows."
+    raise malformed(dialect.path, problem, hint, line=1 + dialect.skip)
+
+
+def _count_numeric_names(cells: list[list[str]], number_format: NumberFormat) -> int:
+    """Number of first lines, 1 or 2, that may name the columns; 0 if they are like rows.
+
+    They are unlike all rows below, or are longitudes or coordinates of a grid. If the line after
+    them is also unlike the rows below it, they may be the first rows of a process that settles.
+    """
+    texts = list(zip(*cells, strict=False))
+    sample = texts[:: 1 + len(texts) // _MOST_COLUMNS]
+    columns = [[(cell, number_format.parse(cell)) for cell in column] for column in sample]
+    are_different = len(set(cells[0])) == len(cells[0])
+    if not are_different and _are_coordinates(columns):
+        return 2
+    mark = number_format.decimal
+    unlike = [_is_unlike_rows([column[i:] for column in columns], mark) for i in range(3)]
+    for count in (1, 2):
+        names = list(zip(*cells[:count], strict=False))
+        if unlike[count - 1] and not unlike[count] and len(set(names)) == len(names):
+            return count
+    return int(are_different and _are_longitudes([column[0][1] for column in columns]))
+
+
+def _are_longitudes(values: list[float | None]) -> bool:
+    """Whether numbers are equally far apart on a circle of 360 degrees, such as 355, 0, 5, 10."""
+    numbers = [x for x in values if x is not None and math.isfinite(x)]
+    steps = {round((b - a) % 360, 6) for a, b in itertools.pairwise(numbers)}
+    return len(numbers) == len(values) >= _MIN_COORDINATES and len(steps) == 1 and steps != {0}
+
+
+def _are_coordinates(columns: list[list[_Cell]]) -> bool:
+    """Whether the first two lines are coordinates of a grid, sorted by the first one.
+
+    In most columns, they do not occur below.
+    """
+    values = [[x for _, x in column] for column in columns]
+    if len(values) < _MIN_COORDINATES or any(len(each) < 3 for each in values):
+        return False
+    if len({each[0] for each in values}) == 1:
+        return False  # perhaps the first row of an index, such as 100, 100, 100
+    n_unlike = sum({*each[:2]}.isdisjoint(each[2:]) for each in values)
+    if any(None in each[:2] for each in values) or 2 * n_unlike <= len(values):
+        return False
+    for i, j in itertools.product((1, -1), repeat=2):
+        pairs = [(i * (each[0] or 0.0), j * (each[1] or 0.0)) for each in values]
+        if all(a < b for a, b in itertools.pairwise(pairs)):
+            return True
+    return False
+
+
+def _is_unlike_rows(columns: list[list[_Cell]], mark: str) -> bool:
+    """Whether the first line is unlike the rows below, as names that are numbers often are.
+
+    It is blank above labels of the rows, or most of its numbers are unlike those below.
+    """
+    first, *below = columns[0] or [("", None)]
+    if not first[0] and _may_label_rows(below):
+        return True
+    found = [_is_unlike_numbers(column, mark) for column in columns]
+    judged = [is_unlike for is_unlike in found if is_unlike is not None]
+    return len(judged) > 1 and 4 * sum(judged) >= 3 * len(judged)
+
+
+def _may_label_rows(cells: list[_Cell]) -> bool:
+    """Whether all cells are different, and are whole numbers or no numbers."""
+    is_whole = all(x is None or x % 1 == 0 for _, x in cells)
+    return is_whole and len({cell for cell, _ in cells}) == len(cells) > 0
+
+
+def _is_unlike_numbers(column: list[_Cell], mark: str) -> bool | None:
+    """Whether the first number is unlike those below; None if it or a cell below is no number.
+
+    It is beyond them by more than their range, or has at most half as many decimals as each. By
+    chance, this is rare: the first of n + 1 numbers in random order is the smallest or the largest
+    with a probability of 2/(n + 1).
+    """
+    (first, value), *below = column or [("", None)]
+    values = [x for _, x in below if x is not None and math.isfinite(x)]
+    has_text = any(x is None for _, x in below)
+    if value is None or value != value or has_text or len(values) < _MIN_ROWS_BELOW:
+        return None
+    low, high = min(values), max(values)
+    is_far = max(value - high, low - value) > high - low
+    if is_far and min(value, low) > 0:  # sizes differ by factors
+        is_far = max(value / high, low / value) > high / low
+    if is_far:
+        return True
+    fewest = min(len(cell.partition(mark)[2]) for cell, x in below if x == x)
+    return 2 * len(first.partition(mark)[2]) <= fewest and fewest > 0
 
 
 def _has_amounts(cells: list[list[str]], number_format: NumberFormat) -> bool:
