@@ -202,6 +202,8 @@ def _are_coordinates(columns: list[list[_Cell]]) -> bool:
     values = [[x for _, x in column] for column in columns]
     if len(values) < _MIN_COORDINATES or any(len(each) < 3 for each in values):
         return False
+    if len({each[0] for each in values}) == 1:
+        return False  # perhaps the first row of an index, such as 100, 100, 100
     n_unlike = sum({*each[:2]}.isdisjoint(each[2:]) for each in values)
     if any(None in each[:2] for each in values) or 2 * n_unlike <= len(values):
         return False
