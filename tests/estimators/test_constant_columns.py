@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -110,33 +112,43 @@ def test_dropped_columns_do_not_count_in_streams_merges_files_and_covariances(tm
     assert "constant columns are not dropped without centring" in str(counted.plan_)
 
 
+@pytest.mark.parametrize("added", [10, 30])
 @pytest.mark.parametrize("rule", RULES)
-def test_a_rule_that_counts_constant_columns_warns(rule):
-    rows, wide = low_rank(10, 10)
-    expected = choose(rows, rule).k
-    assert choose(wide, rule, constant="drop").k == expected
-    if not getattr(RULES[rule], "counts_columns", False):
+def test_a_rule_that_keeps_other_components_because_of_constant_columns_warns(rule, added):
+    rows, wide = low_rank(10, added)
+    expected = choose(rows, rule)[rule].k
+    assert choose(wide, rule, constant="drop")[rule].k == expected
+    if RULES[rule].needs == "rows":
         choose(wide, rule)  # does not warn
         return
-    words = f"10 columns are constant and counted by the rule '{rule}': x10.* 5 more; .*'drop'"
-    with pytest.warns(UserWarning, match=words):
-        choose(wide, rule)
-    if rule != "bi-cv":
-        with pytest.warns(UserWarning, match=words):
-            _ = PCA(rule).partial_fit(wide).components_
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = choose(wide, rule)[rule].k
+    messages = [str(warning.message) for warning in caught]
+    if found in (expected, None):
+        assert not messages
+        return
+    words = (
+        f"{added} constant columns counted: '{rule}' keeps {found} components, {expected} without"
+    )
+    assert messages[0].startswith(words)
+    with pytest.warns(UserWarning, match=f"{words}. Set constant='drop'.*: x10, "):
+        _ = PCA(rule).partial_fit(wide).components_
 
 
 @pytest.mark.filterwarnings("default")  # the command prints them
 def test_choose_names_all_rules_that_count_constant_columns(princomp, tmp_path):
-    _, wide = low_rank(10, 1)
+    _, wide = low_rank(10, 30)
     np.save(tmp_path / "rows.npy", wide)
     done = princomp("choose", "rows.npy", "--rules", "gcv,parallel,mle")
     assert (
-        "note: 1 column is constant and counted by the rules 'gcv', 'mle': x10; "
-        "leave the column out (--exclude), or set --constant drop\n"
+        "note: 30 constant columns counted: 'gcv' keeps 10 components, 3 without; "
+        "'parallel' keeps 0 components, 3 without; 'mle' keeps 10 components, 3 without. "
+        "Set --constant drop, or leave the columns out (--exclude): x10, x11, x12, x13, x14 and "
+        "25 more\n"
     ) in done.err
     done = princomp("choose", "rows.npy", "--rules", "gcv,mle", "--constant", "drop")
-    assert "note: constant column is dropped: x10" in done.err
+    assert "note: constant columns are dropped: x10" in done.err
     assert "counted" not in done.err
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from princomp.core.request import constant_columns
 from princomp.engines import drop_incomplete
 from princomp.errors import DataError, NotAvailableError, counted, warn
-from princomp.io import Source, listed
+from princomp.io import Source
 from princomp.linalg import FloatArray, seed_of
 from princomp.rules import Decision, Known, Rule, apply_rule
 from princomp.solvers import Spectrum
@@ -51,27 +52,11 @@ class AppliedRule:
         self.rule, self._fit, self._summary = rule, fit, summary
         self._analysed, self._scale = analysed, scale
         self._dropped = fit.request.dropped_columns(summary)
-        if fit.request.center and not self._dropped.size:
-            self._warn_of_constant_columns()
         self._seed = seed_of(fit.request.random_state)
         self.decision: Decision | None = None
         # What the last decision is based on, unless that is the rows: whether all variances are
         # known, and the variances as bytes.
         self._decided_by: tuple[bool, bytes] | None = None
-
-    def _warn_of_constant_columns(self) -> None:
-        """Warn if the rule counts columns that are constant."""
-        rules = getattr(self.rule, "rules", (self.rule,))
-        names = [repr(rule.name) for rule in rules if getattr(rule, "counts_columns", False)]
-        columns = constant_columns(self._summary)
-        if not names or not 0 < columns.size < self._summary.p:
-            return
-        are, them = ("are", "columns") if columns.size > 1 else ("is", "column")
-        warn(
-            f"{counted(columns.size, 'column')} {are} constant and counted by the "
-            f"rule{'s' * (len(names) > 1)} {listed(names)}: {self._fit.names_of(columns)}; "
-            f"leave the {them} out, or set constant='drop'"
-        )
 
     def count(self, spectrum: Spectrum, *, complete: bool) -> int | None:
         """Return the number of components, or None if more variances are needed to decide.
@@ -95,6 +80,7 @@ class AppliedRule:
         if decision is None and not complete:
             return None
         if decision is not None and decision.k is not None:
+            self._warn_of_constant_columns(known, decision)
             return decision
         reason = "needs more variances than there are" if decision is None else decision.reason
         if known.no_table and known.no_table in reason:
@@ -104,6 +90,32 @@ class AppliedRule:
             place={"parameter": "n_components"},
             hint="take another rule or a number: princomp.choose(X) shows what each rule says",
         )
+
+    def _warn_of_constant_columns(self, known: Known, decision: Decision) -> None:
+        """Warn if the rule keeps another number of components because of constant columns."""
+        constant = constant_columns(self._summary)
+        varying = known.columns - constant.size
+        if not known.centred or self._dropped.size or not 0 < varying < known.columns:
+            return
+        without = replace(
+            known,
+            columns=varying,
+            variances=known.variances[:varying],
+            column_variances=np.delete(known.column_variances, constant),
+        )
+        changes = []
+        rules = getattr(self.rule, "rules", (self.rule,))
+        for rule, found in zip(rules, getattr(self.rule, "answers", [decision]), strict=True):
+            if found.k is None or rule.needs == "rows":  # other columns are other random draws
+                continue
+            other = apply_rule(rule, without)
+            if other is not None and other.k not in (None, found.k):
+                changes.append(f"{rule.name!r} keeps {found.k} components, {other.k} without")
+        if changes:
+            warn(
+                f"{counted(constant.size, 'constant column')} counted: {'; '.join(changes)}. Set "
+                f"constant='drop', or leave the columns out: {self._fit.names_of(constant)}"
+            )
 
     def _known(self, spectrum: Spectrum, complete: bool) -> Known:
         fit, request, summary = self._fit, self._fit.request, self._summary

@@ -131,7 +131,6 @@ class BiCV:
     repeats: int = 5
     name = "bi-cv"
     needs = "rows"
-    counts_columns = True
 
     def __post_init__(self) -> None:
         check_whole("folds", self.folds, 2)

@@ -245,8 +245,7 @@ class Rule(Protocol):
     """A rule for the number of components, to be passed as ``n_components``.
 
     A rule that does not use the number of rows sets ``counts_rows = False``; only such rules
-    are applied if that number is unknown. A rule whose choice constant columns would change sets
-    ``counts_columns = True``; fits with such columns then warn.
+    are applied if that number is unknown.
     """
 
     @property

@@ -28,7 +28,6 @@ class GCV:
 
     name = "gcv"
     needs = "all"
-    counts_columns = True
 
     def decide(self, known: Known) -> Decision | None:
         """Compare the errors of 0, 1, … components."""

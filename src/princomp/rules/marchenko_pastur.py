@@ -75,7 +75,6 @@ class GavishDonoho:
     noise: float | None = None
     name = "gavish-donoho"
     needs = "all"
-    counts_columns = True
 
     def __post_init__(self) -> None:
         _check_noise(self.noise)
@@ -124,7 +123,6 @@ class MarchenkoPastur:
     noise: float | None = None
     name = "marchenko-pastur"
     needs = "all"
-    counts_columns = True
 
     def __post_init__(self) -> None:
         _check_noise(self.noise)

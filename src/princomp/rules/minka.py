@@ -33,7 +33,6 @@ class Minka:
 
     name = "mle"
     needs = "all"
-    counts_columns = True
 
     def decide(self, known: Known) -> Decision | None:
         """Compare the evidence of 1, 2, … components."""

@@ -25,7 +25,6 @@ class Kaiser:
     name = "kaiser"
     needs = "leading"
     counts_rows = False
-    counts_columns = True
 
     def decide(self, known: Known) -> Decision | None:
         """Count the variances above the mean."""
@@ -61,7 +60,6 @@ class BrokenStick:
     name = "broken-stick"
     needs = "leading"
     counts_rows = False
-    counts_columns = True
 
     def decide(self, known: Known) -> Decision | None:
         """Count the leading rates above the expected pieces."""
@@ -96,7 +94,6 @@ class Elbow:
     name = "elbow"
     needs = "all"
     counts_rows = False
-    counts_columns = True
 
     def decide(self, known: Known) -> Decision | None:
         """Find the variance farthest below the chord."""
