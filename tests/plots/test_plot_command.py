@@ -61,6 +61,7 @@ def test_a_scree_plot_with_a_rule(princomp, model_file, tmp_path):
         assert f"{rule}: " in princomp(*args, "--json").document["notes"][-1]
 
 
+@pytest.mark.filterwarnings("default")  # of constant columns
 def test_a_rule_is_applied_as_in_the_fit(princomp, tmp_path):
     rows = ["a,b,c,d", *(f"{i / 2},{i * i % 7},{i**3 % 11},5" for i in range(12))]
     (tmp_path / "t.csv").write_text("\n".join(rows))

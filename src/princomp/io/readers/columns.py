@@ -241,9 +241,10 @@ def _refuse_unknown(
     unknown = [name for name in named if name not in known]
     if not unknown:
         return
-    # If many names are unknown, they are probably absent, not misspelt.
-    free = [name for name in available if name not in named] if len(unknown) <= 5 else []
-    guesses = [guess for name in unknown if (guess := nearest(name, free)) is not None]
+    # If many columns of a model are unknown, they are probably absent, not misspelt.
+    absent = of_model and len(unknown) > 5
+    free = [] if absent else [name for name in available if name not in named]
+    guesses = [guess for name in unknown[:12] if (guess := nearest(name, free)) is not None]
     did_you_mean = f"Did you mean {listed(map(repr, guesses))}? " if guesses else ""
     problem = f"no column{'s' * (len(unknown) > 1)} {listed(map(repr, unknown))}"
     hint = f"{did_you_mean}There are: {listed(available, limit=30)}."

@@ -424,8 +424,11 @@ def _refuse_mixed(name: str, cells: list[str | None], requested: bool, dialect: 
     amounts = [amount_of(cells[i] or "", number_format) for i in present]
     units = Counter(amount[0] for amount in amounts if amount is not None)
     usual, count = units.most_common(1)[0] if units else (Unit("", ""), 0)
-    if number_format.is_plain and not number_format.na and not str(usual):
-        return  # convert() does this
+    if number_format.is_plain and not str(usual):
+        # convert() does this, but names words in ``na`` as bad cells, too.
+        words = sum(bool(cell and cell.strip()) for cell in cells)
+        if not number_format.na or not (requested or 2 * count >= words):
+            return
     bad = [i for i, amount in zip(present, amounts, strict=True) if amount is None]
     if bad and (requested or count >= len(bad)):
         origin, na = dialect.origin, number_format.na
