@@ -7,7 +7,7 @@ import pytest
 
 from princomp import read_table
 
-TEXT = "name,a,b,note\nu,1.5,-999,x\nv,2,3,gone\nw,4,5,-999.0\nz,7,8,y\nt,9,1,late\n"
+TEXT = "name,a,b,note\nu,1.5,-999,x\nv,2,3,gone\nw,4,5,-999.0\nz,7,8,y\n"
 
 
 def notes_on_na(path, na, **options):
