@@ -19,10 +19,6 @@ from princomp.rules.decision import Decision, Known, component_count, floats
 class Minka:
     """Maximise the evidence over 1 to p − 1 components (Minka 2000).
 
-    If columns depend on each other exactly, p is the number of dimensions in which the rows vary,
-    unless that is fewer than half of them: noise that is zero in one direction would be zero in
-    all, and the evidence of all components infinite.
-
     Examples
     --------
     >>> from sklearn.datasets import load_wine
@@ -42,12 +38,11 @@ class Minka:
             return Decision.none(self.name, f"{n:g} rows are fewer than {p} columns")
         resolved = known.variances[known.variances > known.resolution]
         # The others are zero: rounding errors, or variances that n − 1 rows do not have.
-        dimensions = max(known.dimensions, len(resolved), 1)
-        variances = np.append(resolved, np.zeros(dimensions - len(resolved)))
+        variances = np.append(resolved, np.zeros(p - len(resolved)))
         if variances[0] > 0:  # this changes the evidence of all k by the same constant
             variances = variances / variances[0]
         evidence = log_evidence(variances, n)
-        k = 1 + int(np.argmax(evidence)) if len(evidence) else dimensions
+        k = 1 + int(np.argmax(evidence)) if len(evidence) else p
         reason = f"the evidence is largest with {component_count(k)}"
         return Decision(self.name, k, reason, "log evidence", floats(evidence))
 

@@ -312,10 +312,7 @@ def _refuse_ineffective(options: ReadOptions, paths: Sequence[Path]) -> None:
             problem = f"{name}={given!r} has no effect on {kinds} files"
             hint = "Leave it out."
             if name == "na":
-                hint = (
-                    "Leave it out. If such cells are missing, set them to NaN in Python and pass "
-                )
-                hint += "pass the array or frame."
+                hint += " If such cells are missing, set them to NaN in Python and pass the array."
             raise file_error(ParameterError, paths[0], problem, hint, parameter=name)
 
 
