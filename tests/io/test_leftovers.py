@@ -134,12 +134,22 @@ def test_no_descriptor_stays_open(tmp_path):
     assert os.listdir("/dev/fd") == before
 
 
+def _fail_after_two(*paths):
+    with all_or_none():
+        for path in paths:
+            _write(path)
+        raise ZeroDivisionError
+
+
 def test_a_write_that_fails_removes_the_folders_that_it_created(tmp_path):
     with pytest.raises(OutputError):
         _fill_the_disk(tmp_path / "x" / "y" / "a")
     assert not os.listdir(tmp_path)
     with pytest.raises(OutputError):
         _write_two(tmp_path / "x" / "a", tmp_path / "x" / "y" / "b")
+    assert not os.listdir(tmp_path)
+    with pytest.raises(ZeroDivisionError):
+        _fail_after_two(tmp_path / "x" / "a", tmp_path / "x" / "b")
     assert not os.listdir(tmp_path)
 
 

@@ -26,15 +26,15 @@ _MEANINGS = {
     "not the axes",
     "below resolution": "the variance is rounding error: do not interpret it",
 }
-# With fewer correct digits, an axis may be off by more than half a degree. Sampling nearly always
-# turns axes by more, so that its verdict matters; a certificate asks for more digits.
+# With fewer correct digits, rounding may turn an axis by more than half a degree. Sampling nearly
+# always turns it by more, so two digits are enough here; a certificate requires more.
 _MIN_DIGITS = 2
 # Axes that differ by more than this between samples, in degrees, should not be interpreted.
 _MAX_STABLE_ANGLE = 45.0
-# Sampling pushes equal variances apart, so entries computed from their gap are too small. With
-# this correction, an axis in a plane of two is within 45° just where a test that their variances
-# are equal is rejected at the level 5%: where 1/(4 entry), which is then χ² of two degrees of
-# freedom, exceeds its 95% quantile.
+# Sampling pushes equal variances apart, so the variances of `axis_angles`, computed from their gap,
+# are too small. Let v be the one of an axis along the other of a plane. With this correction, the
+# angle is below 45° exactly where a test rejects equal variances at the level of 5%: if they are
+# equal, 1/(4 v) is χ² with two degrees of freedom, and the test compares it with its 95% quantile.
 _GAP_CORRECTION = 4.0 * float(chdtri(2, 0.05)) - float(chdtri(1, 0.05))
 # If variances of columns differ by more than this factor, few columns decide an unscaled PCA.
 _MAX_VARIANCE_RATIO = 1000.0
@@ -50,11 +50,11 @@ class Verdict(NamedTuple):
     kind : str
         "solid": another sample of rows would give a similar axis. "unstable": it would give
         another one. "inseparable": the variance of a neighbour is so close that rounding may turn
-        the axis, so only the plane of both is determined. "below resolution": the
+        the axis, so only the space that they span is determined. "below resolution": the
         variance is rounding error. "untested": it is not known how far the axis would turn.
     angle : float
         In 95% of samples the axis turns by at most this many degrees; NaN if unknown, 90 if its
-        variance may be equal to that of another component.
+        variance is zero or may be equal to that of another component.
     partners : tuple of str
         Neighbours that the component cannot be separated from.
     bootstrapped : bool
@@ -74,7 +74,7 @@ class Verdict(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """The reason in a few words."""
+        """Why the verdict was given, in a few words."""
         if self.kind == "inseparable":
             return f"its variance is too close to that of {' and '.join(self.partners)}"
         if self.kind == "below resolution":
@@ -92,8 +92,8 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
     fitted : Fitted
     angles : array of shape (k,), optional
         Angles in degrees that the axes exceed in 5% of bootstrap resamples. By default they
-        are approximated for normal rows. Resamples repeat the gaps that sampling has made
-        between equal variances: where the approximation is 90, it takes precedence.
+        are approximated for normal rows. A bootstrap cannot tell a real gap between two
+        variances from one that sampling has made, so an approximation of 90 overrides it.
 
     Returns
     -------

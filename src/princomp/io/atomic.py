@@ -32,8 +32,8 @@ PathLike: TypeAlias = str | os.PathLike[str]
 class _Written(NamedTuple):
     """A temporary file, which gets the name ``target`` when it is complete.
 
-    ``lock`` keeps it locked, where the system has locks. ``folders`` did not exist before, the
-    innermost is the first.
+    ``lock`` keeps it locked, where the system has locks. ``folders`` lists the folders that did not
+    exist before, the innermost first.
     """
 
     temporary: Path
@@ -46,8 +46,8 @@ class _Written(NamedTuple):
         """Delete the temporary file, then new folders if they are empty."""
         with contextlib.suppress(OSError):
             self.temporary.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):
-            for folder in self.folders:
+        for folder in self.folders:
+            with contextlib.suppress(OSError):
                 folder.rmdir()
         if self.lock is not None:
             with contextlib.suppress(OSError):
@@ -62,7 +62,7 @@ _O_BINARY: int = getattr(os, "O_BINARY", 0)  # without it, Windows would transla
 
 
 def check_writable(paths: Iterable[PathLike], *, force: bool) -> None:
-    """Make sure, before any work, that every output can be created.
+    """Check, before any work, that every output can be created now.
 
     Nothing is created. The disk may still fill up later, and another program may still create
     a file of that name, so ``atomic_write`` checks again.
@@ -126,7 +126,7 @@ def all_or_none() -> Iterator[None]:
             raise interrupt
     finally:
         _pending.reset(token)
-        for written in pending:
+        for written in reversed(pending):  # the first one may have created their folder
             written.clean_up()
 
 
@@ -139,8 +139,9 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
     file is deleted and an existing file is unchanged. (A power cut or a signal
     that ends the process without an exception, such as ``kill -9``, leaves the
     temporary file behind, named ``.NAME.….tmp``; the next write of the same file
-    deletes it.) Missing folders are created. The target of a symbolic link is replaced, not the
-    link; the permissions of an existing file are kept.
+    deletes it, where the system has locks.) Missing folders are created. The target
+    of a symbolic link is replaced, not the link; the permissions of an existing file
+    are kept.
 
     Without ``force``, a file that another program creates in the meantime is not
     replaced either, because ``os.link`` fails if the name exists. File systems

@@ -46,15 +46,15 @@ class Packing(NamedTuple):
     def of(
         cls, attributes: Mapping[str, Any], dtype: np.dtype[Any], fill_value: object = None
     ) -> Self:
-        """Read the attributes of an array of a dtype.
+        """Read the attributes of an array with this dtype.
 
-        ``fill_value`` is the array's own, in Zarr version 2. There xarray keeps its
-        ``_FillValue``; in arrays of other programs it does not mark missing cells.
+        ``fill_value`` is that of a Zarr array of version 2. It marks missing cells only if xarray
+        wrote the array, which ``_ARRAY_DIMENSIONS`` shows.
 
         Raises
         ------
         ValueError
-            If an attribute is not a number, or a factor or an offset not one finite number.
+            If an attribute is not a number, or the factor or offset is not a single finite number.
         """
         found = {name: attributes[name] for name in _MISSING if name in attributes}
         if "_ARRAY_DIMENSIONS" in attributes and fill_value is not None:
@@ -73,8 +73,8 @@ class Packing(NamedTuple):
     def of_dataset(cls, dataset: h5py.Dataset) -> Self:
         """Read the attributes of a dataset of an open HDF5 file.
 
-        In netCDF files, the fill value of the netCDF library itself, 9.97e36 for floats, marks
-        missing cells of numbers of more than one byte, and need not be an attribute.
+        In netCDF files, the fill value of the HDF5 dataset marks missing cells of numbers of more
+        than one byte, also without an attribute. By default, it is 9.97e36 for floats.
         """
         from h5py.h5d import FILL_VALUE_USER_DEFINED
 
@@ -123,17 +123,19 @@ class Packing(NamedTuple):
         """Compute the values (m, p) of stored numbers: the same array if nothing is packed."""
         if not self.changes_numbers:
             return stored
-        values = stored + self.wrap * (stored < 0) if self.wrap else stored
-        values = values * self.factor + self.offset
+        unsigned = stored + self.wrap * (stored < 0) if self.wrap else stored
+        values = unsigned * self.factor + self.offset
         if self.missing:
-            values[np.isin(stored, np.array(self.missing, stored.dtype))] = np.nan
+            markers = np.array(self.missing, stored.dtype)
+            values[np.isin(stored, markers) | np.isin(unsigned, markers)] = np.nan
         return values
 
 
 def packing_of(X: Any) -> Packing:
     """How the numbers of an open HDF5 dataset or Zarr array are packed.
 
-    Those of other arrays are values: xarray keeps the attributes of numbers that it has unpacked.
+    Other arrays hold values: those of xarray may keep the attributes of numbers that it has
+    unpacked.
     """
     readers: dict[str, Callable[[Any], Packing]] = {
         "h5py.Dataset": Packing.of_dataset,

@@ -391,10 +391,11 @@ def test_classic_netcdf_is_refused_with_a_command_that_converts_it(tmp_path, end
     assert error.hint == f"Convert it: nccopy -k nc4 '{path}' new.nc"
 
 
-def test_unsigned_integers_may_be_stored_as_signed_ones(tmp_path):
+@pytest.mark.parametrize("fill", [-1, 65535])  # as stored, and as a value
+def test_unsigned_integers_may_be_stored_as_signed_ones(tmp_path, fill):
     path = save(tmp_path / "t.h5", x=np.array([[-1, 2], [-32768, 5], [7, -2]], "i2"))
     with h5py.File(path, "a") as file:
-        for name, value in (("_Unsigned", "true"), ("_FillValue", -1), ("scale_factor", 0.5)):
+        for name, value in (("_Unsigned", "true"), ("_FillValue", fill), ("scale_factor", 0.5)):
             file["x"].attrs[name] = value
     source = opened(path)
     np.testing.assert_array_equal(read_all(source), [[np.nan, 1], [16384, 2.5], [3.5, 32767]])
