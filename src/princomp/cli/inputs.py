@@ -129,10 +129,8 @@ def open_for_model(
     elif "-" in files and _stdin_is_npy():
         source = _accept_unnamed(_open_files(files, None), allow_unnamed)
     else:
-        hint = (
-            "rename the columns to those of the model (princomp show lists them), or fit a model "
-        )
-        hint += "to the columns that both tables have (princomp fit --columns)"
+        hint = "rename the columns to those of the model (princomp show lists them), or fit a "
+        hint += "model to the columns that both tables have (princomp fit --columns)"
         if scores:
             hint = "give scores of this model, as princomp transform writes them"
         source, notes = _open_columns(files, names, fitted.schema.id_column, allow_unnamed, hint)

@@ -140,7 +140,7 @@ def eigenvalue_table(request: Request) -> Table:
     """List the variances with their rates, cumulative rates, intervals and verdicts."""
     fitted = request.fitted
     names, values = rates_table(request.model)
-    # The spectrum may contain a variance that is zero for want of rows.
+    # The spectrum may contain a variance that is zero because there are too few rows.
     possible = request.max_components
     shown = min(len(names), possible, max(fitted.k, 1) + 20, MAX_LINES)
     note = f"The first {shown:,} of {possible:,} components." if shown < possible else ""

@@ -2,6 +2,7 @@
 
 source                         the result of a reader: rows in chunks, or a table in memory
 memory, frames, covariance     arrays, sparse matrices, lists; data frames; a covariance matrix C
+not_tables                     errors for objects in memory that are no tables
 batches, stdin, source_chain   iterators; standard input; several files as one table
 files                          wildcards, parts of files, formats by the ending of the name
 isolated                       untrusted files, read in a separate process

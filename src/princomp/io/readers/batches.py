@@ -14,7 +14,8 @@ import scipy.sparse as sp
 from princomp.errors import ParameterError, PrincompError, ShapeError
 from princomp.io.readers.frames import as_frame, frame_labels, from_frame, index_label, is_frame
 from princomp.io.readers.left_out import row_numbers_note
-from princomp.io.readers.memory import as_one_row, from_sparse, in_memory
+from princomp.io.readers.memory import from_sparse, in_memory
+from princomp.io.readers.not_tables import as_one_row
 from princomp.io.readers.reader_errors import fewer_rows_error
 from princomp.io.readers.source import Chunk, Source, checksum, stored_arrays
 from princomp.io.readers.source_chain import column_order, reorder_columns

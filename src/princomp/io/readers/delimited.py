@@ -136,13 +136,12 @@ def infer_table(
     if not (choice.requested or dialect.of_model):
         notes += quoted_notes(quoted_numbers(dialect, columns))
     converted.units = {name: str(units.get(name, "")) for name in with_cells}
-    kinds = {name: TRUE_FALSE if name in booleans else NUMBERS for name in with_cells}
+    converted.kinds = {name: TRUE_FALSE if name in booleans else NUMBERS for name in with_cells}
     if choice.id_column is not None and converted.ids is not None:
-        cells = [cell for cell in converted.ids[:_IDS_CHECKED] if cell is not None]
-        is_text = not cells or any(map(dialect.number_format.is_text, cells))
-        kinds[choice.id_column] = ROW_NAMES if is_text else NUMBERS
-    converted.kinds = kinds
-    converted.notes = (*notes, *converted.notes, *true_false_notes(kinds))
+        converted.kinds[choice.id_column] = _kind_of_ids(
+            converted.ids[:_IDS_CHECKED].tolist(), dialect
+        )
+    converted.notes = (*notes, *converted.notes, *true_false_notes(converted.kinds))
     converted.number_format = dialect.number_format
     converted.origin = replace(converted.origin, line_of=file.line_of, left_out_below=below)
     parser = Parser(file, columns, choice.id_column, table.column_names, booleans, units)
@@ -241,6 +240,13 @@ def _without_empty_columns(table: pa.Table, choice: Choice, notes: list[str]) ->
         return choice
     notes += left_out_notes(empty)
     return replace(choice, names=tuple(name for name in choice.names if name not in empty))
+
+
+def _kind_of_ids(ids: list[str | None], dialect: Dialect) -> str:
+    """Kind of some names of rows, which may be numbers."""
+    cells = [cell for cell in ids if cell is not None]
+    is_text = not cells or any(map(dialect.number_format.is_text, cells))
+    return ROW_NAMES if is_text else NUMBERS
 
 
 def _refuse_blanks(table: pa.Table, dialect: Dialect) -> None:

@@ -16,7 +16,6 @@ from princomp.errors import (
     NotNumericError,
     ParameterError,
     ShapeError,
-    counted,
     row_words,
 )
 from princomp.io.readers.cells import (
@@ -29,25 +28,13 @@ from princomp.io.readers.cells import (
 )
 from princomp.io.readers.columns import Origin, RowPlace, listed
 from princomp.io.readers.frames import as_frame, frame_origin, from_frame, is_frame
+from princomp.io.readers.not_tables import refuse_containers, shape_error
 from princomp.io.readers.packing import packing_of
 from princomp.io.readers.source import Source, TableSource
 from princomp.linalg import unmasked
 
 # dtypes of frames that are converted like arrays; float64 holds every float32 number exactly.
 _FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
-
-# Hints for classes of objects that are no tables; PATH is that of the open file.
-_CONTAINERS = {
-    "anndata.AnnData": "Give adata.X, or adata.to_df() to keep the names; or the .h5ad file.",
-    "anndata.CSRDataset": "Give PATH, which is read in blocks; or X.to_memory().",
-    "anndata.CSCDataset": "Give PATH; or X.to_memory().",
-    "h5py.Group": "Give PATH, or an array of it that has rows and columns: X['name'].",
-    "pyarrow.Dataset": "Give data.to_batches, a function that reads it batch by batch.",
-    "pyarrow.Scanner": "Give data.to_batches, a function that reads it batch by batch.",
-    "xarray.Dataset": "Give data.to_dataframe(), or one array of it: data['name'].",
-}
-# Types of the rows of a list.
-_ROW_TYPES = (list, tuple, np.ndarray)
 
 # Rows (n, p), the names of their columns, and where they come from, for messages.
 Rows = tuple[Any, tuple[str, ...] | None, Origin | None]
@@ -332,9 +319,9 @@ def in_memory(X: Any) -> Rows:
     try:
         array = host_array(X)
     except ValueError as error:
-        raise _shape_error(given) or error from None
-    if wrong_shape := _shape_error(array):
-        raise _shape_error(given) or wrong_shape
+        raise shape_error(given) or error from None
+    if wrong_shape := shape_error(array):
+        raise shape_error(given) or wrong_shape
     return as_rows(array), None, None
 
 
@@ -368,51 +355,6 @@ def _as_numpy(X: Any) -> Any:
     return array
 
 
-def refuse_containers(X: object) -> None:
-    """Refuse objects that hold several tables, or read one from files.
-
-    Raises
-    ------
-    ParameterError
-        With a hint on how to get a table.
-    """
-    for kind in type(X).__mro__:
-        name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
-        if name in _CONTAINERS:
-            problem = f"{name} is not a table"
-            path = _path_of_group(getattr(X, "group", X))
-            hint = _hint_for_fields(X) or _CONTAINERS[name].replace("PATH", path)
-            raise ParameterError(problem, place={"parameter": "X"}, hint=hint)
-
-
-def _path_of_group(group: Any) -> str:
-    """The path of a group of an open HDF5 file, as readers take it."""
-    file = getattr(getattr(group, "file", None), "filename", None)
-    if not isinstance(file, str):
-        return "the path of the file"
-    name = group.name.strip("/")
-    return repr(f"{file}::{name}" if name else file)
-
-
-def _hint_for_fields(data: Any) -> str | None:
-    """Hint on how to get rows from a dataset of xarray with a field, such as time × lat × lon."""
-    for name, array in getattr(data, "data_vars", {}).items():
-        if len(array.dims) > 2:
-            stacked, time = _stacked(array, f"data[{name!r}]")
-            return f"Give one array of it, with a row for each {time!r}: {stacked}"
-    return None
-
-
-def _stacked(array: Any, name: str) -> tuple[str, str]:
-    """Code that makes a table of an array of xarray called ``name``, and the dimension of its rows.
-
-    These are the times, or the first dimension if none is called so.
-    """
-    time = "time" if "time" in array.dims else array.dims[0]
-    others = tuple(dim for dim in array.dims if dim != time)
-    return f"{name}.stack(space={others!r})", time
-
-
 def _array_from_lists(X: Iterable[Any]) -> np.ndarray[Any, Any] | None:
     """Convert lists of equal length, but not of text, to an (n, p) array; None otherwise."""
     rows = [row if type(row) in (list, tuple) else unmasked(_as_numpy(row)) for row in X]
@@ -444,65 +386,6 @@ def host_array(X: Any) -> np.ndarray[Any, Any]:
             hint="convert them first: X.numpy(force=True) for a torch tensor "
             "(X.to_dense().numpy(force=True) if it is sparse), X.get() for a CuPy array",
         ) from None
-
-
-def _shape_error(X: Any) -> ShapeError | None:
-    """Make an error for data that do not have rows and columns, if that is so."""
-    kind = type(X).__name__
-    try:
-        shape = np.shape(X)
-    except ValueError:
-        lengths = [len(row) if isinstance(row, _ROW_TYPES) else 1 for row in X]
-        i = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
-        if i is None:
-            return None
-        problem = f"row {i} has {counted(lengths[i], 'value')}, and row 0 has {lengths[0]:,}"
-        return ShapeError(problem, place={"row": i}, hint="write nan for missing values")
-    if getattr(getattr(X, "dtype", None), "names", None):
-        problem = f"a {kind} with named fields is not a table"
-        return ShapeError(problem, hint="make a frame: pandas.DataFrame(X)")
-    if len(shape) == 2:
-        return None
-    if isinstance(X, dict) or (isinstance(X, list) and X and isinstance(X[0], dict)):
-        what = "a dict" if isinstance(X, dict) else "a list of dicts"
-        return ShapeError(f"{what} is not a table", hint="make a frame: pandas.DataFrame(X)")
-    problem = f"a table has rows and columns, but this {kind} has shape {shape}"
-    if not shape:
-        problem = f"a {kind} cannot be read as a table"
-        hint = "give an array of shape (n, p), a frame, or the name of a file"
-    elif len(shape) == 1:
-        column = as_one_row(X, "X").replace("(1, -1)", "(-1, 1)")
-        if not hasattr(X, "__array__"):
-            column = "[[x] for x in X]"
-        elif hasattr(X, "to_frame"):
-            column = "X.to_frame()"
-        hint = f"Reshape your data: {as_one_row(X, 'X')} is one row, {column} one column"
-    elif hasattr(X, "dims") and hasattr(X, "stack"):
-        stacked, time = _stacked(X, "X")
-        hint = f"{stacked} makes a row for each {time!r}"
-    else:
-        hint = f"{_as_code(X, 'X')}.reshape(len(X), -1) makes a row of each X[i]"
-        if packing_of(X).changes_numbers:
-            hint += "; unpack its numbers as its attributes say, or read it by xarray, which does"
-    return ShapeError(problem, hint=hint)
-
-
-def _as_code(data: object, name: str) -> str:
-    """Code that makes an array that can be reshaped of one called ``name``."""
-    if hasattr(data, "reshape") and not hasattr(data, "to_frame"):
-        return name
-    if hasattr(data, "values") and not hasattr(data, "to_frame"):
-        return f"{name}.values"
-    if hasattr(data, "attrs") or hasattr(data, "dimensions"):  # of an open file
-        return f"{name}[:]"
-    return f"numpy.asarray({name})"
-
-
-def as_one_row(data: object, name: str) -> str:
-    """Python code that makes a table of one row of data of one dimension."""
-    if hasattr(data, "iloc"):
-        return f"{name}.to_frame().T"
-    return f"{_as_code(data, name)}.reshape(1, -1)" if hasattr(data, "__array__") else f"[{name}]"
 
 
 def _text_error(array: NDArray[Any]) -> NotNumericError:

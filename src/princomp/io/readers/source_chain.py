@@ -184,10 +184,8 @@ def _column_positions(source: Source, i: int, first: Source) -> NDArray[np.intp]
     unnamed, named = (name, known) if _has_no_names(source) else (known, name)
     if _has_no_names(source) != _has_no_names(first):
         problem = f"has no line of column names: its first line holds numbers; {named} has one"
-        hint = (
-            f"Write the names as the first line of {unnamed}, or delete this line from all files. "
-        )
-        hint += "If its first line names the columns, use header=True."
+        hint = f"Write the names as the first line of {unnamed}, or delete this line from all "
+        hint += "files. If its first line names the columns, use header=True."
         raise file_error(ColumnError, unnamed, problem, hint)
     notes = [
         f"{file}: {note}"
