@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import signal
 import sys
@@ -114,6 +115,9 @@ def run_until_line(call, last=None):
     def trace_calls(frame, event, argument):
         return trace_lines if frame.f_code.co_filename.startswith(SOURCE) else None
 
+    # Generators of an earlier interrupted call may be garbage. If they were collected during this
+    # call, their lines would count, and Python ignores an interrupt there.
+    gc.disable()
     sys.settrace(trace_calls)
     try:
         call()
@@ -121,6 +125,7 @@ def run_until_line(call, last=None):
         pass
     finally:
         sys.settrace(previous)
+        gc.enable()
     return lines
 
 
