@@ -55,7 +55,7 @@ def readers(folder):
             place.mkdir()
             path = place / f"x.{name}"
             write(path, rows(1), NAMES)
-            files.SMALL_FILE_BYTES = files.SMALL_FILE_BYTES_COMPRESSED = 2**25 if whole else 0
+            files.SMALL_FILE_BYTES = files.SMALL_COMPRESSED_FILE_BYTES = 2**25 if whole else 0
             watch(place)
             yield f"{name}, whole" if whole else name, path, path / part
 

@@ -31,12 +31,8 @@ from .readers.covariance import (
     checked_covariance as checked_covariance,
     checked_mean as checked_mean,
 )
-from .readers.files import (
-    ending_of as ending_of,
-    expand_patterns as expand_patterns,
-    open_files as open_files,
-    split_inside as split_inside,
-)
+from .readers.files import open_files as open_files
+from .readers.formats import ending_of as ending_of, split_inside as split_inside
 from .readers.frames import (
     as_frame as as_frame,
     frame_like as frame_like,
@@ -99,6 +95,7 @@ from .readers.table_input import (
     rows_of as rows_of,
     without_column as without_column,
 )
+from .readers.wildcards import expand_patterns as expand_patterns
 from .table_writer import (
     csv_lines as csv_lines,
     escaped_formulas as escaped_formulas,

@@ -11,7 +11,7 @@ from input_cases import IDS, NAMES, STREAMED, as_text, assert_correct, random_ta
 import princomp as package
 from command_line import files_in, numbers
 from helpers import EPS, read_whole
-from princomp.io.readers import columnar_stream, delimited_stream, files
+from princomp.io.readers import columnar_stream, delimited_stream, files, formats
 
 # ---- large files ----------------------------------------------------------------------
 
@@ -24,8 +24,8 @@ def test_chunked_reads_give_the_same_bytes_as_whole_reads(princomp, tmp_path, mo
     monkeypatch.setattr(files, "SMALL_FILE_BYTES", 0)
     monkeypatch.setattr(files, "SMALL_COMPRESSED_FILE_BYTES", 0)
     small = []
-    opened = files.Format.open
-    monkeypatch.setattr(files.Format, "open", lambda *a: small.append(a[-1]) or opened(*a))
+    opened = formats.Format.open
+    monkeypatch.setattr(formats.Format, "open", lambda *a: small.append(a[-1]) or opened(*a))
     assert princomp("fit", name, *args, "-o", "large").code == 0
     assert small == [False]
     for result in ("scores.csv", "loadings.csv", "eigenvalues.csv"):

@@ -12,10 +12,11 @@ import scipy.sparse as sp
 
 from princomp.errors import ColumnError, InputNotFoundError, ParameterError, ShapeError
 from princomp.io.readers.columns import Origin
-from princomp.io.readers.files import expand_patterns, open_files
+from princomp.io.readers.files import open_files
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.source import Chunk, FileState, RowPlace, Source, TableSource
 from princomp.io.readers.source_chain import SourceChain, reorder_columns
+from princomp.io.readers.wildcards import expand_patterns
 
 NAMES = ("a", "b", "c")
 

@@ -4,7 +4,8 @@ source                         the result of a reader: rows in chunks, or a tabl
 memory, frames, covariance     arrays, sparse matrices, lists; data frames; a covariance matrix C
 not_tables                     errors for objects in memory that are no tables
 batches, stdin, source_chain   iterators; standard input; several files as one table
-files                          wildcards, parts of files, formats by the ending of the name
+files                          one or more files as a table
+formats, wildcards             formats by the ending of the name, parts of files; names with *
 isolated                       untrusted files, read in a separate process
 table_input, read_options      rows, or one column, of any object a user passes; options for reading
 left_out                       columns without numbers, columns that name the rows
@@ -13,9 +14,10 @@ delimited                      CSV and TSV files read whole; which columns hold 
 delimited_stream               CSV and TSV in chunks
 delimited_detect               how their text is written: separator, quotes, encoding
 unclear_points                 its numbers such as 1.234, which may be 1234
-delimited_header               its lines of column names
+delimited_header, header_lines its column names; which lines hold them
 delimited_text                 their text in pieces of whole records
-delimited_parse                columns of such text as numbers
+delimited_parse                columns of such text in chunks
+delimited_numbers              its columns as numbers; errors where they may be something else
 number_text, workbook          number formats in text; sheets of .xlsx files as such text
 columnar*                      Parquet and Arrow: files and streams, chunks, columns
 numpy_file                     npy

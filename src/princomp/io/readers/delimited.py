@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -14,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as compute
 
 from princomp.errors import ShapeError
-from princomp.io.readers.cells import may_have_lost_digits, not_numeric_error
-from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns
+from princomp.io.readers.columns import Choice, Selection, choose_columns
 from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
 from princomp.io.readers.delimited_header import quoted_numbers, read_header, structure_error
-from princomp.io.readers.delimited_parse import Parser, Reader, are_integers
-from princomp.io.readers.delimited_text import Dialect, open_decompressed, pieces_of, refuse_damage
+from princomp.io.readers.delimited_numbers import are_decimal_points, checked_numbers
+from princomp.io.readers.delimited_parse import Parser, Reader
+from princomp.io.readers.delimited_text import Dialect, open_decompressed, refuse_damage
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import (
     NUMBERS,
@@ -32,26 +30,13 @@ from princomp.io.readers.left_out import (
     quoted_notes,
     true_false_notes,
 )
-from princomp.io.readers.number_text import (
-    PLAIN,
-    NumberFormat,
-    Unit,
-    amount_of,
-    cell_unit,
-    column_unit,
-)
-from princomp.io.readers.read_options import ReadOptions
+from princomp.io.readers.number_text import Unit
 from princomp.io.readers.reader_errors import reading
-from princomp.io.readers.rows_at_end import empty_rows_at_end, refuse_totals, skipped_notes
+from princomp.io.readers.rows_at_end import empty_rows_at_end, skipped_notes
 from princomp.io.readers.source import TableSource
-from princomp.io.readers.unclear_points import may_have_groups, points_in, unclear_mark_error
 
-# Formats in which numbers are sought if none are found in the one that the user gave.
-_FORMATS = (PLAIN, NumberFormat(","), NumberFormat(".", ","), NumberFormat(",", "."))
 # Names of rows that show whether they are numbers.
 _IDS_CHECKED = 100
-# At least one digit is not 0, because 0000 is the number zero.
-_CODE = r"\s*0+[1-9][0-9]*\s*"
 
 
 def read_delimited(
@@ -113,8 +98,8 @@ def infer_table(
     notes += id_notes
     table = table.select([*choice.names, *choice.ids])
     below = n_left_out if complete else None
-    table, units = _checked_numbers(reader, table, choice, below, selection.options)
-    assumes_point = dialect.assumes_point and not _are_decimal_points(reader, table, choice, units)
+    table, units = checked_numbers(reader, table, choice, below, selection.options)
+    assumes_point = dialect.assumes_point and not are_decimal_points(reader, table, choice, units)
     notes += [f"numbers of {name!r} are in {unit}" for name, unit in units.items()]
     if complete and not choice.requested:
         choice = _without_empty_columns(table, choice, notes)
@@ -123,29 +108,51 @@ def infer_table(
     converted = convert(
         nw.from_native(table, eager_only=True), choice, "leave out", origin, kinds=reader.kinds
     )
-    if converted.ids is not None:
-        converted.ids[converted.ids == ""] = None
-    columns = converted.columns or ()
     booleans = {field.name for field in table.schema if str(field.type) == "bool"}
-    with_cells = [name for name in columns if table.column(name).null_count < len(table)]
-    # Count lines in the file, because keeping the text would hold it in memory.
-    file = replace(dialect, text=None, assumes_point=assumes_point)
-    first, *others = columns or ("",)
-    if selection.find_ids and not choice.requested and others and first == dialect.names[0]:
-        notes += counting_notes(first, converted.data[:, 0])
-    if not (choice.requested or dialect.of_model):
-        notes += quoted_notes(quoted_numbers(dialect, columns))
-    converted.units = {name: str(units.get(name, "")) for name in with_cells}
-    converted.kinds = {name: TRUE_FALSE if name in booleans else NUMBERS for name in with_cells}
-    if choice.id_column is not None and converted.ids is not None:
-        converted.kinds[choice.id_column] = _kind_of_ids(
-            converted.ids[:_IDS_CHECKED].tolist(), dialect
-        )
+    _add_kinds(converted, table, booleans, units, dialect)
+    notes += _notes_on_numbers(converted, dialect, selection, choice)
     converted.notes = (*notes, *converted.notes, *true_false_notes(converted.kinds))
     converted.number_format = dialect.number_format
+    # Count lines in the file, because keeping the text would hold it in memory.
+    file = replace(dialect, text=None, assumes_point=assumes_point)
     converted.origin = replace(converted.origin, line_of=file.line_of, left_out_below=below)
+    columns = converted.columns or ()
     parser = Parser(file, columns, choice.id_column, table.column_names, booleans, units)
     return converted, parser
+
+
+def _add_kinds(
+    converted: TableSource,
+    table: pa.Table,
+    booleans: set[str],
+    units: dict[str, Unit],
+    dialect: Dialect,
+) -> None:
+    """Add the kinds and units of the columns that have cells, and empty names of rows as None."""
+    columns = converted.columns or ()
+    with_cells = [name for name in columns if table.column(name).null_count < len(table)]
+    converted.units = {name: str(units.get(name, "")) for name in with_cells}
+    converted.kinds = {name: TRUE_FALSE if name in booleans else NUMBERS for name in with_cells}
+    if converted.id_column is not None and converted.ids is not None:
+        converted.ids[converted.ids == ""] = None
+        first_ids = converted.ids[:_IDS_CHECKED].tolist()
+        converted.kinds[converted.id_column] = _kind_of_ids(first_ids, dialect)
+
+
+def _notes_on_numbers(
+    converted: TableSource, dialect: Dialect, selection: Selection, choice: Choice
+) -> list[str]:
+    """Notes on columns of numbers that seem to be something else: counters and categories."""
+    columns = converted.columns or ()
+    notes: list[str] = []
+    if choice.requested:
+        return notes
+    first, *others = columns or ("",)
+    if selection.find_ids and others and first == dialect.names[0]:
+        notes += counting_notes(first, converted.data[:, 0])
+    if not dialect.of_model:
+        notes += quoted_notes(quoted_numbers(dialect, columns))
+    return notes
 
 
 def _without_skipped_rows(dialect: Dialect, skip_end: int) -> tuple[Dialect, tuple[str, ...]]:
@@ -154,40 +161,6 @@ def _without_skipped_rows(dialect: Dialect, skip_end: int) -> tuple[Dialect, tup
         text = stream.read()
     notes = skipped_notes(replace(dialect, text=text))
     return replace(dialect, text=dialect.without_last_records(text, skip_end)), notes
-
-
-def _checked_numbers(
-    reader: Reader, table: pa.Table, choice: Choice, n_left_out: int | None, options: ReadOptions
-) -> tuple[pa.Table, dict[str, Unit]]:
-    """Convert text to numbers where possible; refuse totals and numbers that may be none.
-
-    ``n_left_out`` is the number of rows left out at the end; None if more rows follow.
-    """
-    dialect = reader.dialect
-    # If skip_end was given, a last row of sums is accepted, but not one with a word for totals.
-    sums = dialect.skip_end is None
-    if n_left_out is not None and dialect.skip_end != 0:
-        refuse_totals(
-            table,
-            dialect.origin,
-            n_left_out,
-            labels=_unread_labels(reader, table),
-            number_format=dialect.number_format,
-            sums=sums,
-        )
-    table, units = _cast_columns(table, choice, dialect, options)
-    if n_left_out is not None and sums:
-        refuse_totals(table, dialect.origin, n_left_out)  # sums of numbers that were text
-    _refuse_doubtful(reader, table, choice, units)
-    return table, units
-
-
-def _unread_labels(reader: Reader, table: pa.Table) -> pa.Table | None:
-    """Columns that may name the rows and were excluded or not requested, as text, if any."""
-    candidates = reader.dialect.label_candidates
-    unread = [name for name in candidates if name not in table.column_names]
-    rest = reader.read_as_text(unread) if unread else None
-    return None if rest is None else rest.slice(0, len(table))
 
 
 def _read_columns(reader: Reader, choice: Choice, candidates: list[str]) -> pa.Table:
@@ -262,180 +235,3 @@ def _refuse_blanks(table: pa.Table, dialect: Dialect) -> None:
             problem = f"no numeric column; most cells of {name!r}, the only one, hold {width} "
             problem += "numbers that are separated by spaces"
             raise dialect.origin.error(ShapeError, problem, "sep=' ' splits lines at spaces.")
-
-
-def _cast_columns(
-    table: pa.Table, choice: Choice, dialect: Dialect, options: ReadOptions
-) -> tuple[pa.Table, dict[str, Unit]]:
-    """Convert text columns to numbers or booleans if all their cells allow it."""
-    units: dict[str, Unit] = {}
-    columns = dict(zip(table.column_names, table.columns, strict=True))
-    for name, column in columns.items():
-        if name == choice.id_column or column.type != pa.string():
-            continue
-        cast, unit = _cast_column(column, dialect.number_format)
-        if cast is None:
-            _refuse_units(name, column.to_pylist(), dialect.origin)
-            _refuse_other_marks(name, column.to_pylist(), dialect, options)
-            # Check here, because convert() reads only plain numbers.
-            _refuse_mixed(name, column.to_pylist(), choice.requested, dialect)
-            continue
-        if unit is not None:
-            units[name] = unit
-        columns[name] = cast
-    # One new table, because set_column takes time for all columns at each call.
-    return pa.table(columns), units
-
-
-def _cast_column(
-    column: pa.ChunkedArray, number_format: NumberFormat
-) -> tuple[pa.ChunkedArray | None, Unit | None]:
-    # Most text columns show text in the first rows, which avoids a search of all rows.
-    unit = column_unit(column[:100].to_pylist(), number_format)
-    for kind in (pa.float64(), pa.bool_()):
-        if number_format.cast(column[:100], kind, unit) is None:
-            continue
-        cast = number_format.cast(column, kind, unit)
-        if cast is not None:
-            return cast, unit
-    return None, None
-
-
-def _refuse_doubtful(
-    reader: Reader, table: pa.Table, choice: Choice, units: dict[str, Unit]
-) -> None:
-    """Refuse columns of integers that lost digits or that may be codes."""
-    integer_columns = []
-    for name in choice.names:
-        column = table.column(name)
-        if str(column.type) == "double" and are_integers(values := column.to_numpy()):
-            integer_columns.append(name)
-            if may_have_lost_digits(values):
-                reader.refuse_long_integers(name, units.get(name), len(table))
-    if not choice.requested:
-        _refuse_codes(reader, integer_columns, len(table))
-
-
-def _are_decimal_points(
-    reader: Reader, table: pa.Table, choice: Choice, units: dict[str, Unit]
-) -> bool:
-    """Whether a number says that points are decimal marks; refuse numbers such as 1.234."""
-    dialect = reader.dialect
-    names = [name for name in choice.names if table.schema.field(name).type == pa.float64()]
-    if not names:
-        return False
-    # Numbers such as 1.000 are read as integers.
-    if all(are_integers(table.column(name).to_numpy()) for name in names):
-        with dialect.reading(), dialect.open_binary() as stream:
-            texts = (piece.text for piece in pieces_of(dialect, stream, 1 << 22))
-            if not any(map(may_have_groups, texts)):
-                return False
-    return refuse_unclear_points(reader, names, units, len(table))
-
-
-def refuse_unclear_points(
-    reader: Reader, names: Sequence[str], units: dict[str, Unit], rows: int
-) -> bool:
-    """Refuse numbers such as 1.234 in the first rows; whether points are decimal marks."""
-    texts = reader.read_as_text(names)
-    if texts is None:
-        return False
-    are_decimal, unclear = points_in(texts.slice(0, rows), names, units, reader.dialect)
-    if unclear is not None:
-        row, cell = unclear
-        raise unclear_mark_error(reader.dialect.path, reader.dialect.line_of(row), cell)
-    return are_decimal
-
-
-def _refuse_codes(reader: Reader, names: Sequence[str], rows: int) -> None:
-    """Raise NotNumericError for a cell such as 01234 in the first ``rows`` rows of columns."""
-    if not names or not _may_have_codes(reader.dialect):
-        return
-    table = reader.read_as_text(names)
-    if table is None:
-        return
-    for name in names:
-        cells = table.column(name)[:rows]
-        matches = compute.match_substring_regex(cells, f"^{_CODE}$")
-        count = compute.sum(matches).as_py() or 0
-        if count:
-            row = compute.index(matches, True).as_py()
-            noun = "cell" if count == 1 else "cells"
-            problem = f"{cells[row].as_py().strip()!r} begins with 0, as codes do "
-            problem += f"({count:,} such {noun} in the column)"
-            hint = f"Codes such as postcodes are no quantities: exclude=[{name!r}] leaves the "
-            hint += f"column out, id_column={name!r} names the rows by it. If it holds quantities, "
-            hint += "name it among the columns=."
-            raise reader.dialect.origin.cell_error(name, row, problem, hint)
-
-
-def _may_have_codes(dialect: Dialect) -> bool:
-    """Whether any field seems to begin with 0 and another digit."""
-    ends = re.escape(dialect.delimiter.encode())
-    # Allow only a few blanks or quotes, because a long run would be searched again from each.
-    patterns = [re.compile(end + rb'[" ]{0,8}0[0-9]') for end in (ends, rb"\n", rb"\r")]
-    # A piece begins after a line end, so its first field follows no delimiter.
-    first = re.compile(rb'(?:\xef\xbb\xbf)?[" ]{0,8}0[0-9]')
-    with dialect.reading(), dialect.open_binary() as stream:
-        return any(
-            first.match(piece.text) or any(pattern.search(piece.text) for pattern in patterns)
-            for piece in pieces_of(dialect, stream, 1 << 22)
-        )
-
-
-def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:
-    """Refuse a column of quantities in several units."""
-    present = [(i, cell) for i, cell in enumerate(cells) if cell]
-    found = [(i, cell, unit) for i, cell in present if (unit := cell_unit(cell)) is not None]
-    units = Counter(unit for _, _, unit in found)
-    if len(found) < 0.9 * len(present) or not any(str(unit) for unit in units) or len(units) < 2:
-        return
-    usual = units.most_common(1)[0][0]
-    i, cell = next((i, cell) for i, cell, unit in found if unit != usual)
-    problem = f"{cell!r} is not in the unit of most cells, {str(usual)!r}"
-    if not str(usual):
-        problem = f"{cell!r} has a unit, and most cells of the column have none"
-    hint = origin.or_exclude(name, "Write the column in one unit")
-    raise origin.cell_error(name, i, problem, hint)
-
-
-def _refuse_other_marks(
-    name: str, cells: list[str | None], dialect: Dialect, options: ReadOptions
-) -> None:
-    """Refuse a column of numbers whose marks are not those that the user gave."""
-    marks = {"decimal": options.decimal, "thousands": options.thousands}
-    given_marks = {option: mark for option, mark in marks.items() if mark is not None}
-    if not given_marks:
-        return
-    present = [(i, cell) for i, cell in enumerate(cells) if cell and cell.strip()]
-    other = [
-        (i, cell)
-        for i, cell in present
-        if dialect.number_format.is_text(cell) and not all(f.is_text(cell) for f in _FORMATS)
-    ]
-    if 2 * len(other) <= len(present):
-        return
-    i, cell = other[0]
-    given = " and ".join(f"{option}={mark!r}" for option, mark in given_marks.items())
-    hint = f"Leave {given} out, so that the marks in numbers are detected"
-    hint += "." if dialect.of_model else f"; if only this column has others, exclude {name!r}."
-    raise dialect.origin.cell_error(name, i, f"{cell!r} is not a number with {given}", hint)
-
-
-def _refuse_mixed(name: str, cells: list[str | None], requested: bool, dialect: Dialect) -> None:
-    """Refuse a column with text that was requested, or in which at least half are numbers."""
-    number_format = dialect.number_format
-    missing = number_format.missing
-    present = [i for i, cell in enumerate(cells) if cell and cell.strip() not in missing]
-    amounts = [amount_of(cells[i] or "", number_format) for i in present]
-    units = Counter(amount[0] for amount in amounts if amount is not None)
-    usual, count = units.most_common(1)[0] if units else (Unit("", ""), 0)
-    if number_format.is_plain and not str(usual):
-        # convert() does this, but names words in ``na`` as bad cells, too.
-        words = sum(bool(cell and cell.strip()) for cell in cells)
-        if not number_format.na or not (requested or 2 * count >= words):
-            return
-    bad = [i for i, amount in zip(present, amounts, strict=True) if amount is None]
-    if bad and (requested or count >= len(bad)):
-        origin, na = dialect.origin, number_format.na
-        raise not_numeric_error(name, cells, bad, len(present), "leave out", origin, na=na)

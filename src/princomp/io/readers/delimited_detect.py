@@ -85,14 +85,7 @@ def detect_dialect(
     lines = text.split("\n")
     if not complete and len(lines) > 1:
         lines.pop()  # a part of 1.234, such as 1.2, could decide about the marks in numbers
-    skip = options.skip or 0
-    requested = options.sep
-    if options.skip is None and (found := re.fullmatch(r"(?i)sep=(.)", lines[0])):
-        skip, requested = 1, requested or found[1]  # a line that Excel understands
-        if not requested.isascii():
-            problem = f"line 1 sets the separator {requested!r}, which is not an ASCII character"
-            hint = "Save the table with commas or tabs between its columns."
-            raise malformed(path, problem, hint, line=1)
+    skip, requested = _skipped_and_separator(lines[0], options, path)
     if options.skip_end and complete:
         # Notes below a table may have other separators.
         filled = [i for i, line in enumerate(lines) if line.strip()]
@@ -132,6 +125,19 @@ def detect_dialect(
         notes=tuple(notes),
         of_model=of_model,
     )
+
+
+def _skipped_and_separator(line: str, options: ReadOptions, path: Path) -> tuple[int, str | None]:
+    """Number of skipped lines and the separator, given or in a first line ``sep=;`` of Excel."""
+    found = re.fullmatch(r"(?i)sep=(.)", line)
+    if options.skip is not None or found is None:
+        return options.skip or 0, options.sep
+    sep = options.sep or found[1]
+    if not sep.isascii():
+        problem = f"line 1 sets the separator {sep!r}, which is not an ASCII character"
+        hint = "Save the table with commas or tabs between its columns."
+        raise malformed(path, problem, hint, line=1)
+    return 1, sep
 
 
 def _refuse_escaped_quotes(text: str, separators: str, path: Path) -> None:

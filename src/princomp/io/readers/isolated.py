@@ -133,7 +133,7 @@ class IsolatedSource(Source):
 
     def current_states(self) -> tuple[FileState, ...]:
         """State of the file or of the folder."""
-        from princomp.io.readers.files import split_inside
+        from princomp.io.readers.formats import split_inside
 
         path = split_inside(self._path)[0]
         with reading(path, "a table"):

@@ -26,7 +26,8 @@ from princomp.errors import (
 )
 from princomp.io.readers.cells import read_number
 from princomp.io.readers.columns import listed
-from princomp.io.readers.files import ending_of, expand_patterns, open_files, split_inside
+from princomp.io.readers.files import open_files
+from princomp.io.readers.formats import ending_of, split_inside
 from princomp.io.readers.frames import eager_frame, from_frame, is_frame
 from princomp.io.readers.left_out import LeftOut, TrueFalseNote
 from princomp.io.readers.memory import Rows, in_memory, is_numeric_array
@@ -34,6 +35,7 @@ from princomp.io.readers.number_text import MISSING, is_true_or_false
 from princomp.io.readers.read_options import DETECT, ReadOptions
 from princomp.io.readers.reader_errors import file_error, import_optional
 from princomp.io.readers.source import Source, TableSource
+from princomp.io.readers.wildcards import expand_patterns
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from openpyxl.utils import get_column_letter
 
 from princomp.errors import DataError, ParameterError, counted, did_you_mean
 from princomp.io.readers.columns import Selection, listed
-from princomp.io.readers.delimited import infer_table, refuse_unclear_points
+from princomp.io.readers.delimited import infer_table
 from princomp.io.readers.delimited_detect import detect_dialect
+from princomp.io.readers.delimited_numbers import refuse_unclear_points
 from princomp.io.readers.delimited_parse import Reader
 from princomp.io.readers.left_out import WarningNote
 from princomp.io.readers.reader_errors import file_error, malformed, reading

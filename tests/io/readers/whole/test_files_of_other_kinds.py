@@ -34,7 +34,8 @@ from princomp.errors import (
     PrincompError,
     ShapeError,
 )
-from princomp.io.readers.files import ENDINGS, open_files
+from princomp.io.readers.files import open_files
+from princomp.io.readers.formats import ENDINGS
 from princomp.io.readers.read_options import ReadOptions
 
 

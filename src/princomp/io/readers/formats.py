@@ -1,0 +1,176 @@
+"""The formats of files, chosen by the ending of the name, and hints for other files."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from princomp.errors import InputNotFoundError, ParameterError
+from princomp.io.readers.columns import Selection
+from princomp.io.readers.reader_errors import file_error, folder_hint, import_optional, reading
+from princomp.io.readers.source import Source
+
+
+class Format(NamedTuple):
+    """How files of one format are read.
+
+    Parameters
+    ----------
+    opener : str
+        Module of this package and its function that makes a Source:
+        ``opener(path, selection, **options)``. The options include ``inside`` if files of the
+        format have parts.
+    libraries : tuple of str
+        Optional libraries that this module imports at its top. They are imported before it, so
+        that an error says how to install a missing one.
+    options : mapping
+    table_reader : str, optional
+        Module and function that reads a small file into memory. Given for formats in which
+        text decides whether a column holds numbers, so that the decision considers all cells,
+        not only the first ones.
+    has_parts : bool
+        A file may hold several arrays; the name of one follows "::".
+    """
+
+    opener: str
+    libraries: tuple[str, ...] = ()
+    options: Mapping[str, str | None] = MappingProxyType({})
+    table_reader: str | None = None
+    has_parts: bool = False
+
+    def open(self, path: Path, selection: Selection, inside: str | None, small: bool) -> Source:
+        """Open a file for reading in chunks, or read it whole if it is small and may be."""
+        options = {**self.options, "inside": inside} if self.has_parts else self.options
+        for library in self.libraries:
+            import_optional(library, path)
+        name = (small and self.table_reader) or self.opener
+        module, function = name.split(".")
+        opener = getattr(import_module(f"princomp.io.readers.{module}"), function)
+        source: Source = opener(path, selection, **options)
+        return source
+
+
+# To add a format, write its reader as a module of this package and add an entry here.
+_ARROW = Format(
+    "columnar_files.ArrowSource", ("pyarrow",), table_reader="columnar_files.read_arrow"
+)
+_PARQUET = Format(
+    "columnar_files.ParquetSource",
+    ("pyarrow.parquet",),
+    table_reader="columnar_files.read_parquet",
+)
+_FORMATS = {
+    **{
+        f".{name}{packed}": Format(
+            "delimited_stream.open_delimited",
+            ("pyarrow.csv",),
+            {"delimiter": delimiter, "compression": compression},
+            table_reader="delimited.read_delimited",
+        )
+        for name, delimiter in (("csv", ","), ("tsv", "\t"), ("txt", None))
+        for packed, compression in (("", None), (".gz", "gzip"), (".zst", "zstd"))
+    },
+    ".xlsx": Format("workbook.open_workbook", ("openpyxl", "pyarrow.csv")),
+    ".parquet": _PARQUET,
+    ".pq": _PARQUET,
+    ".arrow": _ARROW,
+    ".arrows": _ARROW,
+    ".feather": _ARROW,
+    ".ipc": _ARROW,
+    ".npy": Format("numpy_file.open_npy"),
+    ".npz": Format("sparse_files.open_npz", has_parts=True),
+    ".mtx": Format("sparse_files.open_matrix_market", ("pyarrow.csv",)),
+    ".mtx.gz": Format("sparse_files.open_matrix_market", ("pyarrow.csv",)),
+    ".h5ad": Format("h5ad.open_h5ad", ("h5py",), has_parts=True),
+    ".h5": Format("hdf5.open_hdf5", ("h5py",), has_parts=True),
+    ".hdf5": Format("hdf5.open_hdf5", ("h5py",), has_parts=True),
+    ".nc": Format("hdf5.open_hdf5", ("h5py",), has_parts=True),
+    ".nc4": Format("hdf5.open_hdf5", ("h5py",), has_parts=True),
+    ".zarr": Format("zarr_store.open_zarr", ("zarr",), has_parts=True),
+    ".zarr.zip": Format("zarr_store.open_zarr", ("zarr",), has_parts=True),
+}
+
+ENDINGS = tuple(_FORMATS)
+
+# Endings of tables that other programs read, for hints.
+_R_ENDINGS = (".rds", ".rdata", ".rda")
+_PANDAS_READERS = {
+    **dict.fromkeys((".sav", ".zsav"), "read_spss"),
+    **dict.fromkeys((".sas7bdat", ".xpt"), "read_sas"),
+    **dict.fromkeys((".xls", ".xlsb"), "read_excel"),
+    ".dta": "read_stata",
+}
+# Number of files in a folder in which a table is sought, for a hint.
+_MAX_NAMES_TRIED = 1_000
+
+
+def ending_of(path: str | os.PathLike[str]) -> str | None:
+    """Return the known ending of a file's name, in lower case; None if it has none."""
+    name = Path(path).name.lower()
+    return next((ending for ending in ENDINGS if name.endswith(ending)), None)
+
+
+def split_inside(name: str | os.PathLike[str]) -> tuple[Path, str | None]:
+    """Split a name such as "store.h5::/group/x" into the file and the part inside it."""
+    text = os.fspath(name)
+    file, separator, inside = text.partition("::")
+    ending = ending_of(file)
+    if separator and ending is not None and _FORMATS[ending].has_parts:
+        return Path(file), inside
+    return Path(text), None
+
+
+def format_of(path: Path) -> tuple[str, Format]:
+    """The ending of an existing file, and its format."""
+    ending = ending_of(path)
+    may_be_folder = ending is not None and ending.startswith(".zarr")
+    if not (may_be_folder and os.path.isdir(path)):
+        _refuse_absent(path)
+    if path.suffix == ".pca":
+        hint = "Give the file of the rows; princomp.load(path) opens models in Python."
+        raise file_error(ParameterError, path, "it is a model, and a table is needed", hint)
+    if ending is None:
+        problem = "its name does not say what kind of table it is"
+        hint = f"Known endings are {', '.join(ENDINGS)}."
+        suffix = path.suffix.lower()
+        if suffix in _R_ENDINGS:
+            hint = "In R, write.csv(x, 'x.csv') saves the table x as CSV, which can be read."
+        elif suffix in _PANDAS_READERS:
+            hint = "Save the table as CSV or Parquet; or read it with "
+            hint += f"pandas.{_PANDAS_READERS[suffix]} in Python, and give the frame."
+        raise file_error(ParameterError, path, problem, hint)
+    return ending, _FORMATS[ending]
+
+
+def _refuse_absent(path: Path) -> None:
+    with reading(path, "a table"):  # the folder may not be readable
+        if path.is_file():
+            return
+        if path.is_dir():
+            why = "is a folder, not a file"
+            hint = _hint_on_tables_in(path)
+        elif path.exists():
+            why = "is not a regular file"
+            hint = "Give a pipe as standard input (-), or save the table first."
+        else:
+            why, hint = "no such file", folder_hint()
+        raise file_error(InputNotFoundError, path, why, hint)
+
+
+def _hint_on_tables_in(folder: Path) -> str:
+    """Suggest a wildcard for the tables in a folder or, if it has none, below it."""
+    for wildcard in ("*", "**/*"):
+        names = glob.iglob(f"{glob.escape(str(folder))}/{wildcard}", recursive=True)
+        for name in islice(names, _MAX_NAMES_TRIED):
+            ending = ending_of(name)
+            if ending and (os.path.isfile(name) or ending == ".zarr"):
+                spelled = name[-len(ending) :]
+                pattern = f"{glob.escape(str(folder))}/{wildcard}{spelled}"
+                return f"Name the files in it, such as '{pattern}'."
+    return f"Name a file. Known endings are {', '.join(ENDINGS)}."
