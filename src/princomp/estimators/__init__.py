@@ -6,7 +6,8 @@ base         TableEstimator: the base class of all estimators here; fitted attri
 functions    pca, svd and choose
 loading      load and plan
 batches      methods of PCA that add and remove rows; fits over MPI ranks
-derived      methods of PCA that follow from a fit, or from a covariance or a summary
+derived      methods of PCA that make models without rows
+results      methods of a fitted PCA: rows from scores, likelihoods, filled cells, verification
 notebook     models as HTML
 robust       RobustPCA and principal component pursuit
 """

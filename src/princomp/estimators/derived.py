@@ -1,7 +1,7 @@
-"""Methods of PCA that follow from a fit, or need no rows at all.
+"""Methods of PCA that make models without rows.
 
-Other models: of a covariance or a summary, with another scale, with another number of components.
-Results: rows from scores, filled cells, likelihoods, verification.
+They take a covariance, a summary, a model of scikit-learn, or a fit whose scale or number of
+components is to change.
 """
 
 from __future__ import annotations
@@ -16,41 +16,27 @@ import numpy as np
 
 from princomp.core import (
     FILL_METHODS,
-    Certificate,
     Fitted,
     Request,
     TableSchema,
-    blocks_of,
     checked_components,
     fit_of_components,
     fit_summary,
     is_number,
     truncated_to,
-    verify_table,
 )
-from princomp.engines import DistributedRows
-from princomp.errors import DataError, ParameterError, ShapeError, invalid_value
+from princomp.errors import ParameterError, ShapeError, invalid_value
 from princomp.io import (
     Origin,
     check_order_of_rows,
     checked_covariance,
     checked_mean,
-    frame_like,
     from_frame,
     is_frame,
     refuse_duplicates,
 )
-from princomp.linalg import FloatArray
 from princomp.rules import Rule, for_fraction
-from princomp.summaries import (
-    Columns,
-    Moments,
-    SampleWeight,
-    Sketch,
-    Triangle,
-    in_range,
-    is_sparse,
-)
+from princomp.summaries import Columns, Moments, Sketch, Triangle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -207,6 +193,17 @@ def from_sklearn(
             "of a pipeline, pipeline[-1]",
         )
     check_is_fitted(model)
+    fitted = _fit_of_sklearn(model)
+    pca = cls(fitted.k)
+    pca.whiten = bool(model.whiten)  # a subclass may not have it in __init__
+    if feature_names is None:
+        feature_names = getattr(model, "feature_names_in_", None)
+    pca._schema, pca._fitted = _make_schema(cls, fitted.p, feature_names), fitted
+    return pca
+
+
+def _fit_of_sklearn(model: Any) -> Fitted:
+    """The results of a PCA or IncrementalPCA of scikit-learn."""
     axes, variances = (
         np.asarray(values, dtype=np.float64)
         for values in (model.components_, model.explained_variance_)
@@ -230,7 +227,7 @@ def from_sklearn(
         column_variances = variances @ axes**2 if complete else np.full(p, np.nan)
     # scikit-learn decomposes float32 rows in float32: by an SVD, except for one of its solvers.
     dtype, solver = model.components_.dtype, getattr(model, "_fit_svd_solver", "")
-    fitted = fit_of_components(
+    return fit_of_components(
         axes,
         variances,
         total,
@@ -241,12 +238,6 @@ def from_sklearn(
         unit=float(np.finfo(dtype).eps),
         squared=dtype != np.float32 or solver == "covariance_eigh",
     )
-    pca = cls(fitted.k)
-    pca.whiten = bool(model.whiten)  # a subclass may not have it in __init__
-    if feature_names is None:
-        feature_names = getattr(model, "feature_names_in_", None)
-    pca._schema, pca._fitted = _make_schema(cls, fitted.p, feature_names), fitted
-    return pca
 
 
 def rescaled(self: P, scale: ArrayLike | str | None) -> P:
@@ -338,154 +329,3 @@ def _make_schema(cls: type[PCA], p: int, names: Sequence[str] | None) -> TableSc
         )
     refuse_duplicates(text, Origin())
     return TableSchema(p, text, None, cls.__name__)
-
-
-def inverse_transform(self: PCA, X: Any) -> Any:
-    """Rows (n, p) in the units of the data, from scores (n, k).
-
-    Rows with NaN among their scores are NaN.
-
-    Raises
-    ------
-    ShapeError
-        If there are not k scores per row.
-    NotFiniteError
-        For an infinite score in the host's memory.
-    """
-    return self.__fitted_model__().reconstructions(X)
-
-
-def score_samples(self: PCA, X: Any) -> FloatArray:
-    """Log-likelihood of each row (n,) under probabilistic PCA (Tipping & Bishop 1999).
-
-    Warns if a column that varies is left out, because its variance is below the resolution.
-    """
-    model, first, parts = self.__fitted_model__(), 0, []
-    data, _, origin = model.schema.open(X)
-    model.warn_of_columns_left_out("densities", data.shape[1])
-    for rows in blocks_of(data):
-        model.check_finite(rows, data, first, origin)
-        parts.append(model.result.log_likelihood(rows))
-        first += rows.shape[0]
-    return np.concatenate(parts)
-
-
-def score(self: PCA, X: Any, y: object = None) -> float:
-    """Mean log-likelihood of the rows. If ``missing`` is not "error", incomplete rows are ignored.
-
-    Raises
-    ------
-    DataError
-        If no row is complete.
-    """
-    densities = self.score_samples(X)
-    if self.missing != "error":
-        # One incomplete row would make the score NaN, and GridSearchCV could not compare scores.
-        densities = densities[~np.isnan(densities)]
-        if not len(densities):
-            raise DataError(
-                "no row is complete, so there is no score", hint="score model.impute(X) instead"
-            )
-    return float(np.mean(densities))
-
-
-def get_covariance(self: PCA) -> FloatArray:
-    """Model covariance (p, p), in squared units; ``whiten`` does not change it."""
-    return _in_precision(self._result.covariance(), self._result)
-
-
-def get_precision(self: PCA) -> FloatArray:
-    """Inverse of the model covariance (p, p); its pseudo-inverse if it is singular."""
-    model = self.__fitted_model__()
-    model.warn_of_columns_left_out("entries of the precision", model.result.p)
-    return _in_precision(model.result.precision(), model.result)
-
-
-def _in_precision(matrix: FloatArray, fitted: Fitted) -> FloatArray:
-    """Return a covariance in the dtype of the rows, or in float64 if that is too narrow for it."""
-    possible = in_range(matrix.diagonal(), fitted.dtype)
-    return matrix.astype(fitted.dtype, copy=False) if possible else matrix
-
-
-def impute(self: PCA, X: Any) -> Any:
-    """Fill the missing cells of rows by the components; all other cells stay the same.
-
-    Parameters
-    ----------
-    X : array, frame or path, of shape (n, p)
-        The rows of the fit, or new ones.
-
-    Returns
-    -------
-    ndarray or frame of shape (n, p)
-        In the precision and the units of X. If X is a frame in memory, a frame of the same kind,
-        without columns that were not in the fit. A row without any known cell stays empty.
-
-    Raises
-    ------
-    ParameterError
-        For a model that was not fitted with ``missing="em"`` or ``"nipals"``, and for
-        sparse rows.
-    NotFiniteError
-        For an infinite value.
-    NotAvailableError
-        For a model of a covariance whose mean or, for ``"em"``, number of rows is not known.
-    """
-    model, first, parts = self.__fitted_model__(), 0, []
-    if model.missing not in FILL_METHODS:
-        raise ParameterError(
-            f"missing={model.missing!r} does not fill cells",
-            place={"parameter": "missing"},
-            hint="fit with missing='em' or missing='nipals' and a number of components",
-        )
-    data, _, origin = model.schema.open(X)
-    for rows in blocks_of(data):
-        if is_sparse(rows):
-            raise ParameterError(
-                "impute takes dense rows", place={"parameter": "X"}, hint="give X.toarray()"
-            )
-        model.check_finite(rows, data, first, origin)
-        parts.append(model.fill(rows))
-        first += rows.shape[0]
-    filled = np.array(parts[0]) if len(parts) == 1 else np.concatenate(parts)
-    if not isinstance(data, DistributedRows) and is_frame(X):
-        return frame_like(X, filled, model.schema.names)
-    return filled
-
-
-def verify(self: PCA, X: Any, sample_weight: SampleWeight = None) -> Certificate:
-    """Check the fit against its rows, with one more pass over them.
-
-    ``certificate_`` measures residuals with the summary that the fit kept, so it cannot show
-    what the summary lost. Here each block of rows is centred, scaled and multiplied with the
-    components in float64 (on a device, in its precision).
-
-    Parameters
-    ----------
-    X : array, sparse array, frame, path, list of paths or callable, of shape (n, p)
-        The rows that the model was fitted to.
-    sample_weight : array of shape (n,), optional
-        Their weights.
-
-    Returns
-    -------
-    Certificate
-        With ``residuals`` measured with the rows: ‖Cv − λv‖ / λ₁ of each component.
-
-    Raises
-    ------
-    ShapeError
-        If the number of rows, or the sum of their weights, is not that of the fit.
-    NotFiniteError
-    NotAvailableError
-        If missing cells were filled, or the mean or the number of rows is not known.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from princomp import PCA
-    >>> X = np.random.default_rng(0).normal(size=(1000, 5)) + 1e8
-    >>> bool(PCA().fit(X).verify(X).residuals.max() < 1e-13)
-    True
-    """
-    return verify_table(self.__fitted_model__(), X, sample_weight)

@@ -24,7 +24,7 @@ from princomp.core import (
 )
 from princomp.engines import ProgressCallback
 from princomp.errors import InUseError, warn
-from princomp.estimators import base, batches, derived, notebook
+from princomp.estimators import base, batches, derived, notebook, results
 from princomp.estimators.base import FittedAttribute, TableEstimator
 from princomp.io import Checkpoint, PathLike, Rows, Source
 from princomp.rules import Rule
@@ -215,13 +215,13 @@ class PCA(
     from_sklearn = classmethod(derived.from_sklearn)
     rescaled = derived.rescaled
     truncated = derived.truncated
-    inverse_transform = derived.inverse_transform
-    score_samples = derived.score_samples
-    score = derived.score
-    get_covariance = derived.get_covariance
-    get_precision = derived.get_precision
-    impute = derived.impute
-    verify = derived.verify
+    inverse_transform = results.inverse_transform
+    score_samples = results.score_samples
+    score = results.score
+    get_covariance = results.get_covariance
+    get_precision = results.get_precision
+    impute = results.impute
+    verify = results.verify
 
     # The fit of all ranks, and the checkpoint of the last fit, if any.
     _shared: Fitted | None = None

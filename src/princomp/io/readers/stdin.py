@@ -74,15 +74,7 @@ def open_stdin(
         raise file_error(ParameterError, _NAME, problem, hint, parameter="untrusted")
     find_ids = id_column is None
     selection = Selection(columns, exclude, id_column or None, find_ids, options, of_model)
-    first, rest = _peek(stream)
-    compression = next(
-        (name for magic, name in _COMPRESSIONS.items() if first.startswith(magic)), None
-    )
-    if compression is not None:
-        pa = import_optional("pyarrow", _NAME)
-        with reading(_NAME, "a compressed table"):
-            rest = pa.CompressedInputStream(pa.PythonFile(rest, "r"), compression)
-        first, rest = _peek(rest)
+    first, rest, compression = _decompressed(stream)
     if not first:
         hint = (
             "Send a table, such as CSV whose first line names the columns; "
@@ -115,6 +107,20 @@ def open_stdin(
     )
     source = DelimitedSource(dialect, dialect.cleaned(rest), selection, once=True)
     return _ReadOnce(source, first, selection)
+
+
+def _decompressed(stream: BinaryIO) -> tuple[bytes, BinaryIO, str | None]:
+    """The first bytes of a stream, all of it, and its compression, all after decompression."""
+    first, rest = _peek(stream)
+    compression = next(
+        (name for magic, name in _COMPRESSIONS.items() if first.startswith(magic)), None
+    )
+    if compression is None:
+        return first, rest, None
+    pa = import_optional("pyarrow", _NAME)
+    with reading(_NAME, "a compressed table"):
+        rest = pa.CompressedInputStream(pa.PythonFile(rest, "r"), compression)
+    return *_peek(rest), compression
 
 
 class _ReadOnce(Source):

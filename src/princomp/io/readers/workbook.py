@@ -39,26 +39,13 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
     MissingLibraryError
         openpyxl or pyarrow is not installed.
     """
+    rows, title, count = _read_sheet(path, selection.options.sheet)
+    is_one_of_several = count > 1 and selection.options.sheet is None
+    notes: tuple[str, ...] = ()
+    if is_one_of_several:
+        notes = (f"read sheet {title!r}, one of {count}",)
     with reading(path, "a workbook"):
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    try:
-        sheet = _sheet(path, book, selection.options.sheet)
-        count = len(book.worksheets)
-        note = f"read sheet {sheet.title!r}, one of {count}"
-        notes: tuple[str, ...] = (note,) if count > 1 and selection.options.sheet is None else ()
-        with reading(path, "a workbook"):
-            # Some programs store too small a range, such as A1, and openpyxl would read only that.
-            sheet.reset_dimensions()
-            rows = [
-                [_plain_cell(cell) for cell in row] for row in sheet.iter_rows(values_only=True)
-            ]
-    finally:
-        book.close()
-    width = max(map(len, rows), default=0)
-    rows = [row + [""] * (width - len(row)) for row in rows]
-    with reading(path, "a workbook"):
-        notes = (*notes, *_formula_notes(path, sheet.title, rows))
-        notes = (*notes, *_hidden_notes(path, sheet.title, rows))
+        notes = (*notes, *_formula_notes(path, title, rows), *_hidden_notes(path, title, rows))
     # Empty rows at the top become blank lines, which are skipped.
     top = next((i for i, row in enumerate(rows) if any(cell != "" for cell in row)), 0)
     rows[:top] = [[]] * top
@@ -85,14 +72,34 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
             reader = Reader(replace(parser.dialect, text=texts))
             refuse_unclear_points(reader, parser.columns, parser.units, len(table.data))
     except DataError as error:
-        if count > 1 and selection.options.sheet is None:
-            other = f"This is sheet {sheet.title!r}, one of {count}; sheet= names another."
+        if is_one_of_several:
+            other = f"This is sheet {title!r}, one of {count}; sheet= names another."
             error.hint = f"{error.hint or ''} {other}".strip()
         raise
     # Keep the line of each row, not the text; the file itself has no lines.
     lines = [line for line, _, _ in replace(parser.dialect, text=clean).records()]
     table.origin = replace(table.origin, line_of=lambda row: lines[row])
     return table
+
+
+def _read_sheet(
+    path: Path, requested: str | int | None
+) -> tuple[list[list[str | float]], str, int]:
+    """Rows of equal length of a sheet, its title, and the number of sheets with cells."""
+    with reading(path, "a workbook"):
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    try:
+        sheet = _sheet(path, book, requested)
+        with reading(path, "a workbook"):
+            # Some programs store too small a range, such as A1, and openpyxl would read only that.
+            sheet.reset_dimensions()
+            rows = [
+                [_plain_cell(cell) for cell in row] for row in sheet.iter_rows(values_only=True)
+            ]
+    finally:
+        book.close()
+    width = max(map(len, rows), default=0)
+    return [row + [""] * (width - len(row)) for row in rows], sheet.title, len(book.worksheets)
 
 
 def _sheet(path: Path, book: Any, requested: str | int | None) -> Any:
