@@ -27,6 +27,7 @@ def test_residuals_of_a_correct_fit_are_rounding(solver, scale, dtype, rng):
     found = model.verify(X)
     assert found.against_rows
     assert not model.certificate_.against_rows
+    assert model.certificate_.residuals.shape == found.residuals.shape == (5,)
     # The covariance route: p roundings; a search of float32 rows: 4 of its products.
     assert found.residuals.max() <= 30 * np.finfo(dtype).eps
 

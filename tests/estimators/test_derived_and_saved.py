@@ -234,3 +234,14 @@ def test_uncentred_components_keep_the_whole_mean(rng):
     scatter = X.T @ X / 27
     away = model.components_ @ scatter - model.explained_variance_[:, None] * model.components_
     assert np.abs(away).max() <= 200 * EPS * model.explained_variance_[0]
+
+
+def test_a_summary_of_one_row_has_no_variances():
+    with pytest.raises(ShapeError, match="at least 2 rows, and there is 1 sample"):
+        PCA.from_summary(Moments.of(np.ones((1, 3))))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_from_scores_have_the_precision_of_the_scores(dtype, rng):
+    model = PCA(2).fit(rng.standard_normal((40, 5)).astype(np.float32))
+    assert model.inverse_transform(np.ones((3, 2), dtype)).dtype == dtype

@@ -348,6 +348,14 @@ def test_a_flat_spectrum_solved_by_randomized_is_reported(scale, rng):
     assert "largest residual" in str(rough.certificate_)
 
 
+def test_a_certificate_lists_eight_components_and_counts_the_others(rng):
+    X = rng.standard_normal((40, 2)) @ rng.standard_normal((2, 12))
+    text = str(PCA(12).fit(X).certificate_)
+    assert "component 3, 4, 5, 6, 7, 8, 9, 10 and 2 more\n" in text
+    assert "9 and 10, 10 and 11 and 1 more\n" in text  # of nine pairs
+    assert "component 3, 4, 5, 6, 7, 8, 9, 10\n" in str(PCA(10).fit(X).certificate_)
+
+
 @pytest.mark.parametrize("factor", [1e-5, 300])
 def test_powers_of_a_randomized_search_stay_in_range(factor, rng):
     X = (rng.standard_normal((300, 100)) * np.r_[5, 4, 3, np.ones(97)]).astype(np.float32)

@@ -183,8 +183,6 @@ def triangle_on(table: DeviceTable, *, drop: bool) -> tuple[Triangle, int]:
     factor, shift, mean = space.zeros(0, p), None, space.zeros(p)
     rows, count, dropped = 0.0, 0, 0
     for block in table.blocks(step):
-        if not block.rows.shape[0]:
-            continue
         part = xp.astype(block.rows, space.doubles)
         kept, missing = counted_rows(space, part, block.weights, drop)
         added, weight, weights = part.shape[0], float(part.shape[0]), block.weights
