@@ -226,6 +226,10 @@ def test_all_columns_with_too_few_cells_are_named(method, rng):
         PCA(2, missing=method).fit(X)
     assert caught.value.message.endswith("to estimate the others: column 10 (1), column 11 (1)")
     assert caught.value.hint.startswith("leave the columns out; a column needs")
+    X[1:, 12:15] = np.nan
+    with pytest.raises(DataError, match="column 14") as caught:
+        PCA(2, missing=method).fit(X)
+    assert caught.value.hint.startswith("leave the columns out; a column needs")  # all are named
     X[:, 12:] = np.nan
     with pytest.raises(DataError, match=r"90 columns hold too few of 20 cells") as caught:
         PCA(2, missing=method).fit(X)

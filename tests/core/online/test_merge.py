@@ -329,3 +329,10 @@ def test_the_certificate_counts_the_rounding_of_many_merges(seed):
     exact = count * sum((x - sum(values) / 3) ** 2 for x in values)
     error = abs(Fraction(float(model.summary_.scatter.item())) / exact - 1)
     assert 100 * EPS < error < model._result.spectrum.roundoff
+
+
+def test_fits_of_equal_rows_merge():
+    one, two = (PCA(3, svd_solver="lanczos").fit(np.full((10, 3), 1.5)) for _ in range(2))
+    merged = one.merge(two)
+    assert isinstance(merged.summary_, Triangle)
+    assert not merged.explained_variance_.any()
