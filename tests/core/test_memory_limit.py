@@ -282,6 +282,14 @@ def test_the_limit_suggested_for_a_refused_array_works(k, rng):
         assert "does not fit" in model.plan_.reasons[0]
 
 
+def test_a_small_wide_table_beyond_the_limit_of_one_route_takes_another(rng):
+    X = rng.standard_normal((40, 5000))
+    assert PCA(3, memory_limit="20 MB").fit(X).plan_.summary == "triangle"
+    model = PCA(3, memory_limit="4 MB").fit(X)
+    assert model.plan_.solver == "row_gram"
+    np.testing.assert_allclose(model.explained_variance_, truth(X)[0][:3], rtol=1e-12)
+
+
 def test_limits_apply_to_small_and_sparse_arrays(rng):
     with pytest.raises(MemoryLimitError):
         PCA(memory_limit=1).fit(rng.standard_normal((20, 3)))

@@ -6,7 +6,6 @@ from princomp.core.context import FitContext
 from princomp.core.problem import Problem
 from princomp.core.routes.base import CentredFit, Cost, Solution, panels_in_flight
 from princomp.core.routes.moments import MOMENTS, SEARCH_SHARE, is_tall
-from princomp.core.routes.triangle import TRIANGLE
 from princomp.linalg import default_threads, one_blas_thread
 from princomp.solvers import row_gram
 
@@ -29,8 +28,6 @@ class RowGramRoute:
         """For wide rows that are few enough to be multiplied with each other."""
         n, p = problem.rows, problem.columns
         if not problem.in_memory:
-            return ""
-        if TRIANGLE.applies(problem):
             return ""
         if problem.stored is not None:
             if n > SPARSE_GRAM_ROWS or MOMENTS.applies(problem):
