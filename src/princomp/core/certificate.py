@@ -231,7 +231,7 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
             f"and these are {folded.rows:,.10g}",
             place={"rows": folded.rows, "fitted": summary.rows},
             hint="give the rows (and sample_weight) that the model was fitted to"
-            if request.decay == 1.0
+            if fitted.faded_by is None
             else "with decay, give sample_weight=decay**age: the last row has age 0",
         )
     if not fitted.spectrum.largest > 0.0:

@@ -233,6 +233,7 @@ def fit_summary(
     bytes_read: int = 0,
     reason: str = "solved from a kept summary",
     notes: tuple[str, ...] = (),
+    faded_by: float | None = None,
 ) -> Fitted:
     """Fit a summary without reading rows. The plan gives ``reason``, then ``notes``.
 
@@ -261,6 +262,7 @@ def fit_summary(
         bytes_read=bytes_read,
         dropped=dropped,
         mean_known=mean_known,
+        faded_by=faded_by,
     )
 
 

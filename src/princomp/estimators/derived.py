@@ -125,6 +125,9 @@ def from_summary(
 ) -> PCA:
     """A fitted model from a copy of a summary; ``parameters`` are those of the constructor.
 
+    A summary does not record whether its rows have faded: give ``decay`` to continue such a stream,
+    which also refuses to ``forget`` rows.
+
     Raises
     ------
     ParameterError
@@ -297,6 +300,7 @@ def _refitted(model: P, **changes: Any) -> P:
         dtype=fitted.dtype,
         mean_known=fitted.mean_known,
         dropped=fitted.dropped,
+        faded_by=fitted.faded_by,
     )
     if fitted.filled is not None:
         note = f"{fitted.filled}; under the first parameters"
