@@ -277,19 +277,21 @@ class Stream:
                 hint="remove only rows that were added before",
             )
         removed, complete = folded.rows - folded.dropped, self.rows_seen - dropped
-        if removed > complete:  # their weights may be smaller than those of all rows
+        # With weights, rows can be removed in part, more than once.
+        if removed > complete and total.rows == total.count:
             raise ShapeError(
                 f"cannot remove {removed:,} rows from {complete:,}",
                 hint="remove only rows that were added before",
             )
-        remaining, added = self.rows_seen - folded.rows, total.rows
+        remaining, added = max(complete - removed, 0), total.rows
         if not remaining and abs(added - folded.summary.rows) <= WEIGHT_TOLERANCE * added:
             self._summary = kind.empty(self.p)  # a difference would leave rounding errors
         else:
             self._summary = total.remove(folded.summary)
+            remaining = remaining or total.count  # rows that have lost a part of their weight
         self._kind, self.notes, self._buffer = kind, notes, RowBuffer()
-        self.rows_seen = remaining
         self.dropped = dropped - folded.dropped
+        self.rows_seen = remaining + self.dropped
 
     def merge(self, other: Stream) -> None:
         """Add all rows of another stream, as rows that follow these: with decay, these fade.

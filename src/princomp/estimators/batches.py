@@ -80,7 +80,8 @@ def forget(self: P, X: Any, y: object = None, sample_weight: SampleWeight = None
     Parameters
     ----------
     X, y, sample_weight
-        As they were given to ``fit`` or ``partial_fit``.
+        As they were given to ``fit`` or ``partial_fit``. Smaller weights remove a part of the
+        weight of the rows; ``n_samples_`` never becomes 0 as long as weight remains.
 
     Returns
     -------
