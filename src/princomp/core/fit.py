@@ -80,7 +80,7 @@ def fit_table(
     """
     request = Request.of(parameters)
     X, sample_weight = attach_weights(X, sample_weight)
-    rows, schema = TableSchema.read(X, owner)
+    rows, schema = TableSchema.read(X, owner, parameters.scale)
     data, columns, origin = rows
     weights = checked_weights(sample_weight, data.shape[0])
     run = None

@@ -36,7 +36,7 @@ from princomp.io import (
     refuse_duplicates,
 )
 from princomp.rules import Rule, for_fraction
-from princomp.summaries import Columns, Moments, Sketch, Triangle
+from princomp.summaries import Columns, Moments, Sketch, Triangle, check_order_of_labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,6 +79,7 @@ def from_covariance(
         If C is not a covariance.
     """
     model = cls(**parameters)
+    labels = getattr(C, "columns", None) if hasattr(C, "loc") else None
     if is_frame(C):
         check_order_of_rows(C)
         table = from_frame(C)
@@ -99,7 +100,9 @@ def from_covariance(
             hint="PCA.from_covariance(C, n_samples=…, n_components='mle')",
         )
     schema = _make_schema(cls, p, feature_names)
-    centre = np.zeros(p) if mean is None else checked_mean(mean, p, schema.names)
+    for name, values in (("mean", mean), ("scale", model.scale)):
+        check_order_of_labels(name, values, schema.names if labels is None else labels, "C")
+    centre = np.zeros(p) if mean is None else checked_mean(mean, p)
     if not model.center and (mean is None or (count is None and centre.any())):
         raise ParameterError(
             "center=False moves a covariance back to the origin, which needs the mean and the "
@@ -110,7 +113,13 @@ def from_covariance(
     # If the number of rows is not known, C may have full rank: p + 1 rows are the fewest for that.
     rows = float(p + 1 if count is None else count)
     moments = Moments.of_covariance(covariance, centre, rows)
-    fitted = fit_summary(moments, Request.of(model), n_samples=count, mean_known=mean is not None)
+    fitted = fit_summary(
+        moments,
+        Request.of(model),
+        n_samples=count,
+        columns=schema.names,
+        mean_known=mean is not None,
+    )
     model._schema, model._fitted = schema, fitted
     return model
 
@@ -142,8 +151,10 @@ def from_summary(
             hint="give model.summary_, or Moments.of(X)",
         )
     model, summary = cls(**parameters), deepcopy(summary)
-    fitted = fit_summary(summary, Request.of(model), n_samples=summary.count)
-    model._schema, model._fitted = _make_schema(cls, summary.p, feature_names), fitted
+    schema = _make_schema(cls, summary.p, feature_names)
+    request = Request.of(model)
+    fitted = fit_summary(summary, request, n_samples=summary.count, columns=schema.names)
+    model._schema, model._fitted = schema, fitted
     return model
 
 
