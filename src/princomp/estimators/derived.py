@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import copy, deepcopy
 from dataclasses import replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from princomp.core import (
     is_number,
     truncated_to,
 )
-from princomp.errors import ParameterError, ShapeError, invalid_value
+from princomp.errors import NotNumericError, ParameterError, ShapeError, invalid_value
 from princomp.io import (
     Origin,
     check_order_of_rows,
@@ -82,15 +82,25 @@ def from_covariance(
     labels = getattr(C, "columns", None) if hasattr(C, "loc") else None
     if is_frame(C):
         check_order_of_rows(C)
-        table = from_frame(C)
+        try:
+            table = from_frame(C)
+        except NotNumericError as error:
+            if C.shape[1] == C.shape[0] + 1:
+                name = error.place.get("column")
+                drop = "set_index" if hasattr(C, "set_index") else "drop"
+                error.hint = f"if column {name!r} names the rows, give C.{drop}([{name!r}])"
+            raise
         C, feature_names = table.data, table.columns if feature_names is None else feature_names
     covariance = checked_covariance(C)
     p = len(covariance)
     if n_samples is not None and not (is_number(n_samples, Integral) and n_samples >= 2):
+        hint = "give the number of rows behind the covariance, or leave it out"
+        if is_number(n_samples, Real) and 2 <= n_samples < np.inf:
+            hint = f"give a number of type int: n_samples={round(n_samples)}"
         raise ShapeError(
-            f"n_samples={n_samples!r} must be a whole number: a covariance needs at least 2 rows",
+            f"n_samples={n_samples!r} must be a whole number of at least 2",
             place={"parameter": "n_samples"},
-            hint="give the number of rows behind the covariance, or leave it out",
+            hint=hint,
         )
     count = None if n_samples is None else int(n_samples)
     if count is None and model.n_components == "mle":
