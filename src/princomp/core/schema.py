@@ -152,7 +152,7 @@ class TableSchema:
                 )
             rows = distributed, distributed.columns, None
             self._warn_if_by_position(rows[1])
-        elif type(X) is not list and is_frame(X := as_frame(X)):
+        elif type(X) is not list and is_frame(X := as_frame(X, self.names or ())):
             X = self._checked_frame(X)
             # Columns without names are used in their order.
             named = None if self.names is None or _labels(X) is None else self.text_names()
@@ -171,7 +171,7 @@ class TableSchema:
         """Whether X is a table without rows; its columns must be those of the fit."""
         if not _is_empty(X):
             return False
-        if is_frame(X := as_frame(X)):
+        if is_frame(X := as_frame(X, self.names or ())):
             self._checked_frame(X)
         else:
             self.check_width(X.shape[1])
@@ -268,6 +268,8 @@ class TableSchema:
 
 def _check_order_of_scale(X: Any, scale: Any, rows: Rows) -> None:
     """Compare the labels of a series of divisors with those of the columns that a fit uses."""
+    if not hasattr(scale, "keys"):
+        return
     data, labels, _ = rows
     if labels is None and hasattr(X, "loc"):
         labels = X.columns  # of a frame: they are no text, so the schema has no names

@@ -77,7 +77,7 @@ class BatchedRows(Source):
             )
         # Decided by the first batch, for all of them.
         with _naming_batch(*first):
-            frame = as_frame(first[1])
+            frame = as_frame(first[1], self._requested or ())
             self._index = index_label(frame) if columns is None and is_frame(frame) else None
         data, names, unused = self._read(*first)
         super().__init__(
@@ -172,7 +172,7 @@ class BatchedRows(Source):
 
     def _read(self, number: int, batch: object) -> _BatchRows:
         with _naming_batch(number, batch):
-            return _read_batch(as_frame(batch), self._requested, self._index)
+            return _read_batch(as_frame(batch, self._requested or ()), self._requested, self._index)
 
     def _copied(self, piece: Any) -> Any:
         """Copy a piece to C order, or to CSR if the first batch was sparse."""
