@@ -50,6 +50,8 @@ Series: TypeAlias = nw.Series[Any]
 Frame: TypeAlias = nw.DataFrame[Any]
 
 _TEXT = (nw.String, *CATEGORIES)
+# Methods of lazy frames that return a frame in memory: of Dask, polars, Ibis and DuckDB.
+_METHODS_TO_READ = ("compute", "collect", "to_pandas", "df")
 
 
 def is_frame(obj: object) -> bool:
@@ -280,10 +282,12 @@ def eager_frame(frame: Any) -> Frame:
         raise ColumnError(str(error)) from error
     if isinstance(wrapped, nw.LazyFrame):
         problem = "a lazy frame has no rows in memory yet"
-        method = "compute" if hasattr(frame, "compute") else "collect"
+        method = next((name for name in _METHODS_TO_READ if hasattr(frame, name)), "collect")
         hint = f"Call .{method}() on it first."
         if hasattr(frame, "collect_batches"):
             hint += " If it does not fit in memory, give frame.collect_batches instead."
+        elif hasattr(frame, "to_arrow_reader"):
+            hint += " If it does not fit in memory, give frame.to_arrow_reader instead."
         raise ParameterError(problem, hint=hint)
     if not isinstance(wrapped, nw.DataFrame):
         problem = f"expected a data frame, got {type(frame).__name__}"
