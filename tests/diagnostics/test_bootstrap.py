@@ -211,6 +211,12 @@ def test_invalid_arguments_are_refused(normal):
         bootstrap(model, normal[:400])
     with pytest.raises(ParameterError, match="are not the 500"):
         bootstrap(model, normal + 1)
+    faded = PCA(2, decay=0.98).partial_fit(normal)
+    with pytest.raises(ParameterError, match=r"are not the 49\.9979 rows") as caught:
+        bootstrap(faded, normal)
+    assert caught.value.hint.startswith("with decay, give sample_weight=decay**age")
+    ages = np.arange(len(normal) - 1, -1, -1)
+    assert bootstrap(faded, normal, sample_weight=0.98**ages, n=20).n == 20
     with pytest.raises(ParameterError, match=r"(?s)dense rows.*X\.compute"):
         bootstrap(sp.csr_array(normal), n=10)
     with pytest.raises(ParameterError, match="more than"):

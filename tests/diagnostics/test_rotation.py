@@ -218,6 +218,9 @@ def test_invalid_arguments_are_refused(model, arrests):
             rotate(model, **change)
         assert caught.value.place == {"parameter": word}
         assert caught.value.hint
+    for rows in (arrests, pd.DataFrame(arrests), [1]):
+        with pytest.raises(ParameterError, match="must be 'varimax' or 'promax', got"):
+            rotate(model, rows)
     with pytest.raises(ParameterError, match="PCA is needed, got ndarray"):
         rotate(arrests)
     with pytest.raises(ShapeError, match="no components"):

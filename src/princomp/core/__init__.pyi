@@ -7,6 +7,7 @@ from .axis_verdicts import (
     verdicts as verdicts,
 )
 from .certificate import (
+    DECAY_HINT as DECAY_HINT,
     Certificate as Certificate,
     certify as certify,
     verify_table as verify_table,

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 # A certificate calls axes inseparable if the gap leaves them fewer than this many correct digits.
 _MIN_DIGITS = 4
 
+# What to do if rows are not those of a fit whose rows have faded.
+DECAY_HINT = "with decay, give sample_weight=decay**age: the last row has age 0"
+
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
@@ -231,8 +234,8 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
             f"and these are {folded.rows:,.10g}",
             place={"rows": folded.rows, "fitted": summary.rows},
             hint="give the rows (and sample_weight) that the model was fitted to"
-            if request.decay == 1.0
-            else "with decay, give sample_weight=decay**age: the last row has age 0",
+            if fitted.faded_by is None
+            else DECAY_HINT,
         )
     if not fitted.spectrum.largest > 0.0:
         residuals = np.linalg.norm(folded.image, axis=0)

@@ -80,7 +80,7 @@ def fit_table(
     """
     request = Request.of(parameters)
     X, sample_weight = attach_weights(X, sample_weight)
-    rows, schema = TableSchema.read(X, owner)
+    rows, schema = TableSchema.read(X, owner, parameters.scale)
     data, columns, origin = rows
     weights = checked_weights(sample_weight, data.shape[0])
     run = None
@@ -233,6 +233,7 @@ def fit_summary(
     bytes_read: int = 0,
     reason: str = "solved from a kept summary",
     notes: tuple[str, ...] = (),
+    faded_by: float | None = None,
 ) -> Fitted:
     """Fit a summary without reading rows. The plan gives ``reason``, then ``notes``.
 
@@ -261,6 +262,7 @@ def fit_summary(
         bytes_read=bytes_read,
         dropped=dropped,
         mean_known=mean_known,
+        faded_by=faded_by,
     )
 
 

@@ -58,6 +58,8 @@ class Fitted:
         Decision of the rule that chose k, if one did.
     uncounted : int
         Number of constant columns that do not count as columns (``constant="drop"``).
+    faded_by : float, optional
+        The decay of the stream, if rows have faded; 1 if those of a merged fit have.
     """
 
     summary: Summary
@@ -78,6 +80,7 @@ class Fitted:
     filled: Filled | None = None
     decision: Decision | None = None
     uncounted: int = 0
+    faded_by: float | None = None
 
     # Methods in modules of their own. The last four are those of the probabilistic model (Tipping
     # & Bishop 1999).

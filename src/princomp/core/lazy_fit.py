@@ -113,6 +113,7 @@ class LazyFit:
                 bytes_read=stream.bytes_read,
                 reason=_REASON,
                 notes=stream.notes,
+                faded_by=stream.decay if stream.faded else None,
             )
         except (ConstantColumnError, ShapeError) as error:
             raise NotAvailableError(

@@ -108,6 +108,7 @@ _FIELDS = {
     "dropped": Field(values.COUNT, "fitted.dropped"),
     "mean_known": Field(values.FLAG, "fitted.mean_known"),
     "uncounted": Field(values.COUNT, "fitted.uncounted", default=0),
+    "faded_by": Field(values.optional(values.PROBABILITY), "fitted.faded_by", default=None),
     "filled": Field(values.optional(_FILLED), default=None),
     "decision": Field(values.optional(_DECISION), default=None),
 }

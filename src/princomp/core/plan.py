@@ -154,7 +154,7 @@ def plan_table(X: Any, parameters: PCAParameters) -> Plan:
     """What a fit of a table would do and cost, without doing it; see :func:`princomp.plan`."""
     request = Request.of(parameters)
     refuse_iterator(X, "a plan would use up the first batch, which a later fit would miss", "plan")
-    (data, _, _), _ = TableSchema.read(X)
+    (data, _, _), _ = TableSchema.read(X, scale=parameters.scale)
     problem = request.problem(data)
     if request.fill is not None:
         # All rows are read into memory.

@@ -32,7 +32,14 @@ from princomp.io import (
     warning_text,
 )
 from princomp.linalg import as_floats, unmasked
-from princomp.summaries import WEIGHTS, Names, SampleWeight, Weights, check_frequencies
+from princomp.summaries import (
+    WEIGHTS,
+    Names,
+    SampleWeight,
+    Weights,
+    check_frequencies,
+    check_order_of_labels,
+)
 
 # Names of components in frames of scores. Sorting them as text puts PC10 before PC2.
 _COMPONENT = re.compile(r"\w*(?:PC|pca)(\d+)")
@@ -64,8 +71,14 @@ class TableSchema:
     owner: str = "PCA"
 
     @classmethod
-    def read(cls, X: Any, owner: str = "PCA") -> tuple[Rows, TableSchema]:
-        """Open the table of a fit: its rows, and the schema that other tables must have."""
+    def read(cls, X: Any, owner: str = "PCA", scale: Any = None) -> tuple[Rows, TableSchema]:
+        """Open the table of a fit: its rows, and the schema that other tables must have.
+
+        Raises
+        ------
+        ColumnError
+            Also if ``scale`` is a series whose labels are those of the columns in another order.
+        """
         warning = None
         if is_numeric_array(X):
             rows: Rows = as_rows(X), None, None
@@ -97,6 +110,7 @@ class TableSchema:
                 )
         if warning is not None:
             warn(printable(warning))
+        _check_order_of_scale(X, scale, rows)
         return rows, cls(rows[0].shape[1], rows[1], None, owner)
 
     @classmethod
@@ -138,7 +152,7 @@ class TableSchema:
                 )
             rows = distributed, distributed.columns, None
             self._warn_if_by_position(rows[1])
-        elif type(X) is not list and is_frame(X := as_frame(X)):
+        elif type(X) is not list and is_frame(X := as_frame(X, self.names or ())):
             X = self._checked_frame(X)
             # Columns without names are used in their order.
             named = None if self.names is None or _labels(X) is None else self.text_names()
@@ -157,7 +171,7 @@ class TableSchema:
         """Whether X is a table without rows; its columns must be those of the fit."""
         if not _is_empty(X):
             return False
-        if is_frame(X := as_frame(X)):
+        if is_frame(X := as_frame(X, self.names or ())):
             self._checked_frame(X)
         else:
             self.check_width(X.shape[1])
@@ -250,6 +264,17 @@ class TableSchema:
             names = "model.feature_names_in_"  # an array, which is no index of a table of pyarrow
             advice += f": X.select(list({names}))" if hasattr(X, "select") else f": X[{names}]"
         return ColumnError(message, place=place, hint="; ".join([*differences, advice]))
+
+
+def _check_order_of_scale(X: Any, scale: Any, rows: Rows) -> None:
+    """Compare the labels of a series of divisors with those of the columns that a fit uses."""
+    if not hasattr(scale, "keys"):
+        return
+    data, labels, _ = rows
+    if labels is None and hasattr(X, "loc"):
+        labels = X.columns  # of a frame: they are no text, so the schema has no names
+    all_used = getattr(X, "shape", (0, 0))[1] == data.shape[1]
+    check_order_of_labels("scale", scale, labels, "X" if all_used else None)
 
 
 def _is_empty(X: Any) -> bool:

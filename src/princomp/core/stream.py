@@ -90,6 +90,8 @@ class Stream:
     continued_fits: frozenset[tuple[Any, ...]] = frozenset()
     # Notes for the plan about summaries whose kind has changed.
     notes: tuple[str, ...] = ()
+    # Whether any row has faded, here or in a stream that was merged with this one.
+    faded = False
     # Number of summaries of more than a block that were merged, since the stream was made.
     _merges = 0
 
@@ -148,6 +150,8 @@ class Stream:
             stream.notes = (f"{fitted.filled}; in the rows of an earlier fit",)
         if summary is not fitted.summary:
             stream.notes = (*stream.notes, _FROM_COMPONENTS)
+        if fitted.faded_by is not None:
+            stream.decay, stream.faded = fitted.faded_by, True
         stream.dtype = fitted.dtype
         stream.rows_seen = fitted.n_samples + fitted.dropped
         stream.dropped = fitted.dropped
@@ -164,7 +168,7 @@ class Stream:
         """A stream of the same kind that has seen no rows."""
         stream = copy(self)
         stream._summary, stream._buffer = self._kind.empty(self.p), RowBuffer()
-        stream.dtype, stream.continued_fits = None, frozenset()
+        stream.dtype, stream.continued_fits, stream.faded = None, frozenset(), False
         stream.rows_seen = stream.dropped = stream.bytes_read = stream._merges = 0
         return stream
 
@@ -208,6 +212,7 @@ class Stream:
             self.dropped += dropped + more
         self._buffer = buffer.appended(*_slice_rows(rows, weights, stop, n), max_buffered)
         self.dtype = _wider(self.dtype, rows.dtype)
+        self.faded |= self.decay != 1.0
         self.rows_seen += n
         self.bytes_read += stored_bytes(rows)
 
@@ -244,7 +249,7 @@ class Stream:
         """
         total, dropped = self.summary_and_dropped()
         notes = self.notes
-        if self.decay != 1.0:
+        if self.faded or self.decay != 1.0:
             raise _cannot_remove(
                 "with decay the weight of an old row is not known", "fit without decay"
             )
@@ -272,19 +277,21 @@ class Stream:
                 hint="remove only rows that were added before",
             )
         removed, complete = folded.rows - folded.dropped, self.rows_seen - dropped
-        if removed > complete:  # their weights may be smaller than those of all rows
+        # With weights, rows can be removed in part, more than once.
+        if removed > complete and total.rows == total.count:
             raise ShapeError(
                 f"cannot remove {removed:,} rows from {complete:,}",
                 hint="remove only rows that were added before",
             )
-        remaining, added = self.rows_seen - folded.rows, total.rows
+        remaining, added = max(complete - removed, 0), total.rows
         if not remaining and abs(added - folded.summary.rows) <= WEIGHT_TOLERANCE * added:
             self._summary = kind.empty(self.p)  # a difference would leave rounding errors
         else:
             self._summary = total.remove(folded.summary)
+            remaining = remaining or total.count  # rows that have lost a part of their weight
         self._kind, self.notes, self._buffer = kind, notes, RowBuffer()
-        self.rows_seen = remaining
         self.dropped = dropped - folded.dropped
+        self.rows_seen = remaining + self.dropped
 
     def merge(self, other: Stream) -> None:
         """Add all rows of another stream, as rows that follow these: with decay, these fade.
@@ -311,6 +318,7 @@ class Stream:
         kinds = {main_summary(total).kind for total in (mine, theirs)}
         if self.decay != 1.0:  # the other rows follow these
             mine = mine.faded(self.decay**other.rows_seen)
+        self.faded |= other.faded or self.decay != 1.0
         self._merges += 1 + other._merges
         total = self._with_merge_error(mine.merge(theirs))
         self._summary, self._kind, self._buffer = total, kind_of(total), RowBuffer()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from princomp.core import PCAModel
+from princomp.core import DECAY_HINT, PCAModel
 from princomp.diagnostics.bootstrap_result import Bootstrap
 from princomp.engines import ProgressCallback, ProgressReporter
 from princomp.errors import (
@@ -156,7 +156,9 @@ def _table(model: PCAModel, rows: FloatArray, weights: FloatArray | None) -> Tab
         raise ParameterError(
             f"these {total:g} rows are not the {n:g} rows of the fit",
             place={"parameter": "X"},
-            hint="give the rows and weights of the fit, or leave out the model",
+            hint="give the rows and weights of the fit, or leave out the model"
+            if fitted.faded_by is None
+            else DECAY_HINT,
         )
     scale = model.parameters.scale
     if (scale is None) is not (fitted.scale is None):

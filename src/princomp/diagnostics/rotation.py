@@ -18,7 +18,9 @@ from princomp.diagnostics.tables import pandas_or_dict
 from princomp.errors import (
     NotAvailableError,
     NotNumericError,
+    ParameterError,
     ShapeError,
+    class_words,
     invalid_value,
     warn,
 )
@@ -263,6 +265,12 @@ def _check_arguments(model: PCA, method: str, kaiser: bool, power: float) -> Non
             model,
             hint="rotate(PCA(2, scale='unit').fit(X), 'varimax')",
             sklearn_hint="rotate(PCA.from_sklearn(model))",
+        )
+    if not isinstance(method, str):
+        raise ParameterError(
+            f"method must be 'varimax' or 'promax', got {class_words(method)}",
+            place={"parameter": "method"},
+            hint="rotate(model, 'varimax') needs no rows; its result has transform(X)",
         )
     if method not in ("varimax", "promax"):
         hint = "promax lets components correlate"

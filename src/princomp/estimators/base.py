@@ -138,7 +138,8 @@ class TableEstimator(Generic[M]):
     def _open_table(self, X: Any, *, first: bool) -> tuple[Rows, TableSchema]:
         """Open the table of a first fit, or one that must have the columns of an earlier fit."""
         if first:
-            return TableSchema.read(X, type(self).__name__)
+            scale = getattr(self, "scale", None)
+            return TableSchema.read(X, type(self).__name__, scale)
         return self._schema.open(X), self._schema
 
     def _has_no_rows(self, X: Any, sample_weight: SampleWeight) -> bool:

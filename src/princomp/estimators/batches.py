@@ -80,7 +80,8 @@ def forget(self: P, X: Any, y: object = None, sample_weight: SampleWeight = None
     Parameters
     ----------
     X, y, sample_weight
-        As they were given to ``fit`` or ``partial_fit``.
+        As they were given to ``fit`` or ``partial_fit``. Smaller weights remove a part of the
+        weight of the rows; ``n_samples_`` never becomes 0 as long as weight remains.
 
     Returns
     -------
@@ -340,7 +341,7 @@ def fit_on_ranks(
                 place={"parameter": "checkpoint"},
                 hint="leave it out; or partial_fit on each rank, save, and finalize(comm=…)",
             )
-        return rows_of_rank(X, sample_weight)._replace(memory=memory)
+        return rows_of_rank(X, sample_weight, estimator)._replace(memory=memory)
 
     def lead(rows: engines.RankRows) -> tuple[TableSchema, Any]:
         # A copy, because the rank with the least memory determines the limit.
@@ -362,7 +363,7 @@ def settings_of(estimator: Any, call: str) -> dict[str, Any]:
     return {**names, **parameters}
 
 
-def rows_of_rank(X: Any, sample_weight: SampleWeight) -> engines.RankInput:
+def rows_of_rank(X: Any, sample_weight: SampleWeight, estimator: Any) -> engines.RankInput:
     """Open the rows of this rank, which may have none."""
     empty = engines.empty_input(X)
     if empty is not None:
@@ -370,7 +371,7 @@ def rows_of_rank(X: Any, sample_weight: SampleWeight) -> engines.RankInput:
         return empty
     X, sample_weight = attach_weights(X, sample_weight)
     # As in a fit without ``comm``, columns without numbers are left out.
-    (data, columns, origin), _ = TableSchema.read(X)
+    (data, columns, origin), _ = TableSchema.read(X, scale=estimator.scale)
     if isinstance(data, DistributedRows):
         return engines.RankInput(data, data.p, None, data.columns, origin)
     names = None if columns is None else tuple(map(str, columns))

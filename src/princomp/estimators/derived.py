@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import copy, deepcopy
 from dataclasses import replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from princomp.core import (
     is_number,
     truncated_to,
 )
-from princomp.errors import ParameterError, ShapeError, invalid_value
+from princomp.errors import NotNumericError, ParameterError, ShapeError, invalid_value
 from princomp.io import (
     Origin,
     check_order_of_rows,
@@ -36,7 +36,7 @@ from princomp.io import (
     refuse_duplicates,
 )
 from princomp.rules import Rule, for_fraction
-from princomp.summaries import Columns, Moments, Sketch, Triangle
+from princomp.summaries import Columns, Moments, Sketch, Triangle, check_order_of_labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,17 +79,28 @@ def from_covariance(
         If C is not a covariance.
     """
     model = cls(**parameters)
+    labels = getattr(C, "columns", None) if hasattr(C, "loc") else None
     if is_frame(C):
         check_order_of_rows(C)
-        table = from_frame(C)
+        try:
+            table = from_frame(C)
+        except NotNumericError as error:
+            if C.shape[1] == C.shape[0] + 1:
+                name = error.place.get("column")
+                drop = "set_index" if hasattr(C, "set_index") else "drop"
+                error.hint = f"if column {name!r} names the rows, give C.{drop}([{name!r}])"
+            raise
         C, feature_names = table.data, table.columns if feature_names is None else feature_names
     covariance = checked_covariance(C)
     p = len(covariance)
     if n_samples is not None and not (is_number(n_samples, Integral) and n_samples >= 2):
+        hint = "give the number of rows behind the covariance, or leave it out"
+        if is_number(n_samples, Real) and 2 <= n_samples < np.inf:
+            hint = f"give a number of type int: n_samples={round(n_samples)}"
         raise ShapeError(
-            f"n_samples={n_samples!r} must be a whole number: a covariance needs at least 2 rows",
+            f"n_samples={n_samples!r} must be a whole number of at least 2",
             place={"parameter": "n_samples"},
-            hint="give the number of rows behind the covariance, or leave it out",
+            hint=hint,
         )
     count = None if n_samples is None else int(n_samples)
     if count is None and model.n_components == "mle":
@@ -99,7 +110,9 @@ def from_covariance(
             hint="PCA.from_covariance(C, n_samples=…, n_components='mle')",
         )
     schema = _make_schema(cls, p, feature_names)
-    centre = np.zeros(p) if mean is None else checked_mean(mean, p, schema.names)
+    for name, values in (("mean", mean), ("scale", model.scale)):
+        check_order_of_labels(name, values, schema.names if labels is None else labels, "C")
+    centre = np.zeros(p) if mean is None else checked_mean(mean, p)
     if not model.center and (mean is None or (count is None and centre.any())):
         raise ParameterError(
             "center=False moves a covariance back to the origin, which needs the mean and the "
@@ -110,7 +123,13 @@ def from_covariance(
     # If the number of rows is not known, C may have full rank: p + 1 rows are the fewest for that.
     rows = float(p + 1 if count is None else count)
     moments = Moments.of_covariance(covariance, centre, rows)
-    fitted = fit_summary(moments, Request.of(model), n_samples=count, mean_known=mean is not None)
+    fitted = fit_summary(
+        moments,
+        Request.of(model),
+        n_samples=count,
+        columns=schema.names,
+        mean_known=mean is not None,
+    )
     model._schema, model._fitted = schema, fitted
     return model
 
@@ -124,6 +143,9 @@ def from_summary(
     **parameters: Any,
 ) -> PCA:
     """A fitted model from a copy of a summary; ``parameters`` are those of the constructor.
+
+    A summary does not record whether its rows have faded: give ``decay`` to continue such a stream,
+    which also refuses to ``forget`` rows.
 
     Raises
     ------
@@ -139,8 +161,10 @@ def from_summary(
             hint="give model.summary_, or Moments.of(X)",
         )
     model, summary = cls(**parameters), deepcopy(summary)
-    fitted = fit_summary(summary, Request.of(model), n_samples=summary.count)
-    model._schema, model._fitted = _make_schema(cls, summary.p, feature_names), fitted
+    schema = _make_schema(cls, summary.p, feature_names)
+    request = Request.of(model)
+    fitted = fit_summary(summary, request, n_samples=summary.count, columns=schema.names)
+    model._schema, model._fitted = schema, fitted
     return model
 
 
@@ -297,6 +321,7 @@ def _refitted(model: P, **changes: Any) -> P:
         dtype=fitted.dtype,
         mean_known=fitted.mean_known,
         dropped=fitted.dropped,
+        faded_by=fitted.faded_by,
     )
     if fitted.filled is not None:
         note = f"{fitted.filled}; under the first parameters"

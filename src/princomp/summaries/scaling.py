@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -16,6 +19,9 @@ from princomp.errors import (
 from princomp.linalg import FloatArray, as_floats
 from princomp.summaries.centred import Centred, Names, check_range, column_name
 from princomp.summaries.extremes import Extremes
+
+# Number of columns that a hint lists.
+_MAX_LISTED = 10
 
 
 def divisors(
@@ -82,7 +88,9 @@ def divisors(
     return divisor
 
 
-def check_order_of_labels(parameter: str, values: ArrayLike, names: Names, table: str) -> None:
+def check_order_of_labels(
+    parameter: str, values: Any, names: Iterable[Any] | None, table: str | None
+) -> None:
     """Raise an error if a series is labelled with the names of the columns in another order.
 
     Parameters
@@ -91,10 +99,10 @@ def check_order_of_labels(parameter: str, values: ArrayLike, names: Names, table
         Name of the parameter in messages.
     values : array-like
         One number for each column. Only a series of pandas has labels.
-    names : sequence of str, optional
-        Names of the columns of the table.
-    table : str
-        Name of the table in the hint: "X" or "C".
+    names : sequence, optional
+        Labels of the columns of the table.
+    table : str, optional
+        Name of the table in the hint, "X" or "C"; None if it does not have just these columns.
 
     Raises
     ------
@@ -104,11 +112,15 @@ def check_order_of_labels(parameter: str, values: ArrayLike, names: Names, table
         return
     labels, columns = list(map(str, values.keys())), list(map(str, names))
     if labels != columns and sorted(labels) == sorted(columns):
+        in_order = f"{parameter}[list({table}.columns)]"
+        if table is None:
+            in_order = f"{parameter} in the order of the columns"
+            if len(columns) <= _MAX_LISTED:
+                in_order = f"{parameter}[{columns}]"
         raise ColumnError(
             f"the labels of {parameter} are those of the columns in another order",
             place={"parameter": parameter},
-            hint=f"give {parameter}[{table}.columns], or {parameter}.to_numpy() if only the "
-            "labels are wrong",
+            hint=f"give {in_order}, or {parameter}.to_numpy() if only the labels are wrong",
         )
 
 
@@ -120,7 +132,7 @@ def _checked_divisors(scale: ArrayLike, p: int, names: Names) -> FloatArray:
             place={"parameter": "scale"},
             hint=f"give one divisor a column: an array of shape ({p},)",
         )
-    check_order_of_labels("scale", scale, names, "X")
+    check_order_of_labels("scale", scale, names, None)
     invalid = np.flatnonzero(~(np.isfinite(divisor) & (divisor > 0)))
     if invalid.size:
         raise ParameterError(

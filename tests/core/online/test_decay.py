@@ -30,6 +30,7 @@ from helpers import EPS, EPS32
 from princomp import PCA
 from princomp.errors import (
     ColumnError,
+    NotAvailableError,
     ParameterError,
     ShapeError,
 )
@@ -132,6 +133,33 @@ def test_a_model_with_decay_continues_after_saving(table, tmp_path):
     weights = np.r_[np.ones(101), np.ones(99)] * 0.97 ** np.r_[[99] * 101, np.arange(98, -1, -1)]
     fit_in_batches(model, table[101:], 10)
     np.testing.assert_allclose(model.mean_, np.average(table, axis=0, weights=weights), rtol=1e-13)
+
+
+def test_a_model_remembers_that_its_rows_faded(table, tmp_path):
+    """Also in a file or in a copy with fewer components, when ``decay`` is changed afterwards."""
+    model = PCA(2, decay=0.97).partial_fit(table[:100])
+    model.save(tmp_path / "model.pca")
+    other = PCA(2).partial_fit(table[100:]).merge(model)
+    other.save(tmp_path / "other.pca")
+    loaded = [princomp.load(tmp_path / name) for name in ("model.pca", "other.pca")]
+    copies = [model, loaded[0], model.truncated(1), model.rescaled("unit"), loaded[0].truncated(1)]
+    for faded in copies:
+        faded.set_params(decay=None)
+        with pytest.raises(ParameterError, match="decay was changed between batches"):
+            faded.partial_fit(table[:3])
+        faded.set_params(decay=0.97).partial_fit(table[100:])
+        np.testing.assert_allclose(
+            faded.mean_, fit_in_batches(PCA(decay=0.97), table, 50).mean_, rtol=200 * EPS
+        )
+    for faded in (*copies, other, loaded[1]):
+        with pytest.raises(NotAvailableError, match="weight of an old row"):
+            faded.set_params(decay=None).forget(table[:3])
+    # Rows that are added to faded ones of another fit do not fade.
+    rows = loaded[1].partial_fit(table[:3]).summary_.rows
+    assert rows == pytest.approx(other.summary_.rows + 3, rel=200 * EPS)
+    # The rows of ``fit`` do not fade, until others are added.
+    model = PCA(2, decay=0.97).fit(table).set_params(decay=None).forget(table[:50])
+    assert_close(model, PCA(2).fit(table[50:]))
 
 
 @pytest.mark.parametrize("solver", EXACT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -185,6 +186,28 @@ def test_all_rows_with_weights_can_be_forgotten_in_other_batches(solver, size, t
             model.forget(table[part], sample_weight=weights[part])
         assert model._fitted.summary.rows == model._fitted.summary.count == 0
         assert_same_bits(model.partial_fit(table), PCA(2, svd_solver=solver).partial_fit(table))
+
+
+@pytest.mark.parametrize("solver", ["covariance_eigh", "sketch"])
+def test_weights_can_be_forgotten_in_parts(solver, table):
+    """As long as weight remains, so do rows; how many is not known from the weights."""
+    threefold = PCA(2, svd_solver=solver).partial_fit(table, sample_weight=np.full(200, 3.0))
+    for parts in ([table], [table[:120], table[120:]]):
+        model = copy.copy(threefold)
+        for weight in (2.0, 1.0):
+            for part in parts:
+                model.forget(part)
+            expected = PCA(2, svd_solver=solver).fit(table, sample_weight=np.full(200, weight))
+            assert_close(model, expected)
+            assert model.n_samples_ == 200
+        with pytest.raises(ShapeError, match="cannot remove 400 rows from 200"):
+            model.forget(table, sample_weight=np.full(200, 2.0))
+        model.forget(table)
+        assert model._fitted.n_samples == model._fitted.summary.count == 0
+    model = PCA(2, svd_solver=solver).partial_fit(table)
+    assert model.forget(table, sample_weight=np.full(200, 0.5)).n_samples_ == 200
+    expected = PCA(2, svd_solver=solver).fit(table, sample_weight=np.full(200, 0.5))
+    assert_close(model, expected)
 
 
 def test_models_that_cannot_forget(table):

@@ -16,6 +16,7 @@ from princomp.errors import ParameterError, ShapeError
 X = np.random.default_rng(0).standard_normal((20, 4))
 HINTS = {"anndata.AnnData": "adata.to_df()", "xarray.Dataset": "to_dataframe()"}
 HINTS |= dict.fromkeys(("pyarrow.Dataset", "pyarrow.Scanner"), "data.to_batches")
+HINTS |= {"pandas.DataFrameGroupBy": "X.obj", "polars.GroupBy": "for name, group in X"}
 HINTS |= dict.fromkeys(("anndata.CSRDataset", "anndata.CSCDataset"), "X.to_memory()")
 
 
@@ -142,9 +143,21 @@ def test_the_hints_for_datasets_of_arrow_work():
     for tables in (data, data.scanner(columns=["b", "a"])):
         with pytest.raises(ParameterError, match=r"^pyarrow\.(Dataset|Scanner) is not a table"):
             PCA(2).fit(tables)
+    model = PCA(2).fit(lambda: data.to_batches(columns=["b", "a"]))
+    assert model.feature_names_in_.tolist() == ["b", "a"]
     model = PCA(2).fit(data.to_batches)
     np.testing.assert_allclose(model.explained_variance_, PCA(2).fit(X).explained_variance_)
     assert PCA(2).fit(data.scanner(columns=["b", "a"]).to_batches).n_features_in_ == 2
+
+
+def test_the_hints_for_groups_work():
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    groups = frame.groupby(np.arange(20) % 2)
+    with pytest.raises(ParameterError, match=r"^pandas\.DataFrameGroupBy is not a table"):
+        PCA(2).fit(groups)
+    assert np.array_equal(PCA(2).fit(groups.obj).components_, PCA(2).fit(frame).components_)
+    for name, group in groups:
+        np.testing.assert_allclose(PCA(2).fit(group).mean_, frame[name::2].mean(), atol=1e-14)
 
 
 @pytest.mark.parametrize("kind", ["array", "frame", "record batch"])

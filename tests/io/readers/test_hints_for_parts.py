@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from princomp import PCA, read_table
-from princomp.errors import ColumnError, ParameterError, ShapeError
+from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeError
 
 ROWS = pd.DataFrame(np.random.default_rng(0).standard_normal((40, 3)), columns=list("abc"))
 WRITERS = {
@@ -78,6 +79,33 @@ def test_columns_of_batches_are_selected_in_each_batch():
     names = list("abc")
     model = PCA().fit(batch[names] for batch in batches)
     assert np.array_equal(model.components_, PCA().fit(ROWS).components_)
+    dates = ROWS.assign(date=pd.Timestamp("2024-01-31"))
+    for make, select in ((iter, "batch[names]"), (arrow_batches, "batch.select(names)")):
+        with pytest.raises(ParameterError) as caught:
+            read_table(make([dates]), columns=names)
+        assert select in caught.value.hint
+        with pytest.raises(NotNumericError, match="batch 1: column 'date'") as caught:
+            PCA().fit(make([dates]))
+        assert select in caught.value.hint
+        selected = (eval(select, {"batch": batch, "names": names}) for batch in make([dates]))
+        assert np.array_equal(PCA().fit(selected).components_, model.components_)
+
+
+def arrow_batches(frames):
+    """A reader of batches of pyarrow."""
+    tables = [pa.Table.from_pandas(frame) for frame in frames]
+    return pa.RecordBatchReader.from_batches(tables[0].schema, tables[0].to_batches())
+
+
+def test_names_of_files_are_given_as_a_list(tmp_path):
+    for i in range(2):
+        ROWS[20 * i : 20 * (i + 1)].to_csv(tmp_path / f"part-{i}.csv", index=False)
+    with pytest.raises(ParameterError, match=r"got the path .*part-\d\.csv") as caught:
+        PCA().fit(tmp_path.glob("*.csv"))
+    files = eval(caught.value.hint.partition("fit(")[2][:-2], {"folder": tmp_path})
+    np.testing.assert_allclose(PCA().fit(files).components_, PCA().fit(ROWS).components_)
+    with pytest.raises(ParameterError, match=r"several as a list") as caught:
+        PCA().fit(str(path) for path in files)
 
 
 def test_the_hint_for_a_lazy_frame_reads_it_in_batches():
@@ -85,6 +113,19 @@ def test_the_hint_for_a_lazy_frame_reads_it_in_batches():
     with pytest.raises(ParameterError, match=r"frame\.collect_batches instead"):
         PCA().fit(lazy)
     assert np.array_equal(PCA().fit(lazy.collect_batches).components_, PCA().fit(ROWS).components_)
+
+
+def test_the_hint_for_a_relation_of_duckdb_names_its_methods():
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    connection.register("rows", ROWS)
+    relation = connection.sql("select * from rows")
+    with pytest.raises(ParameterError, match="lazy frame") as caught:
+        PCA().fit(relation)
+    assert ".df()" in caught.value.hint
+    assert "frame.to_arrow_reader" in caught.value.hint
+    for rows in (relation.df(), relation.to_arrow_reader):
+        assert np.array_equal(PCA().fit(rows).components_, PCA().fit(ROWS).components_)
 
 
 def test_an_iterator_that_was_read_is_named_as_a_cause():

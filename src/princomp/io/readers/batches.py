@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from princomp.errors import ParameterError, PrincompError, ShapeError
+from princomp.errors import NotNumericError, ParameterError, PrincompError, ShapeError
 from princomp.io.readers.frames import as_frame, frame_labels, from_frame, index_label, is_frame
 from princomp.io.readers.left_out import row_numbers_note
 from princomp.io.readers.memory import from_sparse, in_memory
@@ -77,7 +77,7 @@ class BatchedRows(Source):
             )
         # Decided by the first batch, for all of them.
         with _naming_batch(*first):
-            frame = as_frame(first[1])
+            frame = as_frame(first[1], self._requested or ())
             self._index = index_label(frame) if columns is None and is_frame(frame) else None
         data, names, unused = self._read(*first)
         super().__init__(
@@ -172,7 +172,7 @@ class BatchedRows(Source):
 
     def _read(self, number: int, batch: object) -> _BatchRows:
         with _naming_batch(number, batch):
-            return _read_batch(as_frame(batch), self._requested, self._index)
+            return _read_batch(as_frame(batch, self._requested or ()), self._requested, self._index)
 
     def _copied(self, piece: Any) -> Any:
         """Copy a piece to C order, or to CSR if the first batch was sparse."""
@@ -209,10 +209,11 @@ def _naming_batch(number: int, batch: object) -> Iterator[None]:
     try:
         yield
     except PrincompError as error:
+        hint = error.hint
+        if isinstance(error, NotNumericError) and is_frame(as_frame(batch)):
+            hint = f"{hint} Without it, give batch[names], or batch.select(names) of pyarrow."
         raise type(error)(
-            f"batch {number}: {error.message}",
-            place={"batch": number, **error.place},
-            hint=error.hint,
+            f"batch {number}: {error.message}", place={"batch": number, **error.place}, hint=hint
         ) from None
     except (ValueError, TypeError) as error:
         reason = next(iter(str(error).splitlines()), "")
@@ -226,9 +227,15 @@ def _read_batch(batch: Any, requested: tuple[str, ...] | None, index: str | None
         exclude = [] if index is None or index not in frame_labels(batch) else [index]
         table = from_frame(batch, columns=requested, exclude=exclude)
         return in_memory(table)[0], table.columns, table.unused
-    if isinstance(batch, str | bytes | PurePath):
+    if isinstance(batch, PurePath):
+        problem = f"a batch must be rows of numbers, got the path {str(batch)!r}"
+        raise ParameterError(
+            problem, hint="Give files as a list: fit(sorted(folder.glob('*.csv')))."
+        )
+    if isinstance(batch, str | bytes):
         problem = f"a batch must be rows of numbers, got the text {str(batch)!r}"
-        raise ParameterError(problem, hint="Files are given by name, not opened: fit('rows.csv').")
+        hint = "Files are given by name, not opened, and several as a list: fit(['rows.csv'])."
+        raise ParameterError(problem, hint=hint)
     shape = np.shape(batch)
     if len(shape) != 2:
         problem = f"a batch has rows and columns, but this {type(batch).__name__} has shape {shape}"

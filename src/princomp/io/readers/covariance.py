@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from princomp.errors import ColumnError, NotFiniteError, ShapeError
 from princomp.linalg import FloatArray, as_floats
-from princomp.summaries import Names, check_order_of_labels
 
 
 def check_order_of_rows(C: Any) -> None:
@@ -64,15 +63,13 @@ def checked_covariance(C: ArrayLike) -> FloatArray:
     return matrix
 
 
-def checked_mean(mean: ArrayLike, p: int, names: Names = None) -> FloatArray:
+def checked_mean(mean: ArrayLike, p: int) -> FloatArray:
     """Return column means (p,), given one number for all columns or one for each.
 
     Raises
     ------
     ShapeError
         For another number of means, and for those that are not finite.
-    ColumnError
-        For a series whose labels are ``names`` in another order.
     """
     centre = as_floats(mean, "mean")
     if centre.ndim == 0:
@@ -81,5 +78,4 @@ def checked_mean(mean: ArrayLike, p: int, names: Names = None) -> FloatArray:
         problem = f"mean must be {p} finite numbers, got an array of shape {centre.shape}"
         hint = "give one mean a column, or mean=0 for rows already centred"
         raise ShapeError(problem, place={"parameter": "mean"}, hint=hint)
-    check_order_of_labels("mean", mean, names, "C")
     return centre

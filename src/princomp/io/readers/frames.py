@@ -50,6 +50,8 @@ Series: TypeAlias = nw.Series[Any]
 Frame: TypeAlias = nw.DataFrame[Any]
 
 _TEXT = (nw.String, *CATEGORIES)
+# Methods of lazy frames that return a frame in memory: of Dask, polars, Ibis and DuckDB.
+_METHODS_TO_READ = ("compute", "collect", "to_pandas", "df")
 
 
 def is_frame(obj: object) -> bool:
@@ -67,12 +69,20 @@ def is_frame(obj: object) -> bool:
     return isinstance(wrapped, nw.DataFrame | nw.LazyFrame)
 
 
-def as_frame(obj: Any) -> Any:
-    """Return a record batch of pyarrow as a table, and anything else unchanged."""
+def as_frame(obj: Any, required: Collection[str | None] = ()) -> Any:
+    """Return tables and record batches of pyarrow as tables without the row index of pandas.
+
+    Columns of the index are kept if they are ``required``. Anything else is returned unchanged.
+    """
     arrow = sys.modules.get("pyarrow")
-    if arrow is not None and isinstance(obj, arrow.RecordBatch):
-        return arrow.Table.from_batches([obj])
-    return obj
+    if arrow is None or not isinstance(obj, arrow.RecordBatch | arrow.Table):
+        return obj
+    from princomp.io.readers.columnar import index_columns_of  # imports pyarrow
+
+    table = arrow.Table.from_batches([obj]) if isinstance(obj, arrow.RecordBatch) else obj
+    index = index_columns_of(table.schema).difference(required)
+    kept = [j for j, name in enumerate(table.column_names) if name not in index]
+    return table.select(kept) if 0 < len(kept) < table.num_columns else table
 
 
 def frame_like(frame: Any, data: NDArray[Any], names: Sequence[str] | None) -> Any:
@@ -166,7 +176,7 @@ def from_frame(
         There are no rows or no numeric columns.
     """
     origin = replace(frame_origin(frame), of_model=of_model)
-    eager = eager_frame(frame)
+    eager = eager_frame(as_frame(frame, [*(columns or ()), *exclude, id_column]))
     labels: list[Any] = eager.columns
     names = [str(label) for label in labels]
     choice = choose_columns(names, Selection(columns, exclude, id_column), origin)
@@ -272,10 +282,12 @@ def eager_frame(frame: Any) -> Frame:
         raise ColumnError(str(error)) from error
     if isinstance(wrapped, nw.LazyFrame):
         problem = "a lazy frame has no rows in memory yet"
-        method = "compute" if hasattr(frame, "compute") else "collect"
+        method = next((name for name in _METHODS_TO_READ if hasattr(frame, name)), "collect")
         hint = f"Call .{method}() on it first."
         if hasattr(frame, "collect_batches"):
             hint += " If it does not fit in memory, give frame.collect_batches instead."
+        elif hasattr(frame, "to_arrow_reader"):
+            hint += " If it does not fit in memory, give frame.to_arrow_reader instead."
         raise ParameterError(problem, hint=hint)
     if not isinstance(wrapped, nw.DataFrame):
         problem = f"expected a data frame, got {type(frame).__name__}"

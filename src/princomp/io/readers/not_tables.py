@@ -15,8 +15,12 @@ _CONTAINERS = {
     "anndata.CSRDataset": "Give PATH, which is read in blocks; or X.to_memory().",
     "anndata.CSCDataset": "Give PATH; or X.to_memory().",
     "h5py.Group": "Give PATH, or an array of it that has rows and columns: X['name'].",
-    "pyarrow.Dataset": "Give data.to_batches, a function that reads it batch by batch.",
-    "pyarrow.Scanner": "Give data.to_batches, a function that reads it batch by batch.",
+    "pandas.DataFrameGroupBy": "Give X.obj, all rows, or fit each group: for name, group in X.",
+    "polars.GroupBy": "Fit each group: for name, group in X.",
+    "pyarrow.Dataset": "Give data.to_batches, a function that reads it batch by batch; or lambda: "
+    "data.to_batches(columns=names), for some of its columns.",
+    "pyarrow.Scanner": "Give data.to_batches, a function that reads it batch by batch; "
+    "dataset.scanner(columns=names) chooses columns.",
     "xarray.Dataset": "Give data.to_dataframe(), or one array of it: data['name'].",
 }
 # Types of the rows of a list.

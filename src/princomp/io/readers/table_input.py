@@ -169,7 +169,8 @@ def read_table(
         problem = f"expected a path or a frame, got {type(table).__name__}"
         hint = "Arrays need no options: give them to fit as they are."
         if isinstance(table, Iterator) or callable(table):
-            hint = "Select the columns of each batch: fit(batch[names] for batch in batches)."
+            hint = "Select the columns of each batch: fit(batch[names] for batch in batches), or "
+            hint += "batch.select(names) for batches of pyarrow."
         raise ParameterError(problem, place={"parameter": "table"}, hint=hint)
     names: tuple[str, ...] | str
     if isinstance(columns, str) and columns in ("numeric", "all"):
