@@ -188,7 +188,7 @@ class KernelParameters(NamedTuple):
             )
         gamma = self.gamma
         if self.has_median_gamma:
-            gamma = median_gamma(divide_columns(sample, self.divisors))
+            gamma = median_gamma(divide_columns(sample, self.divisors), kernel=self.kernel)
         elif gamma is None or isinstance(gamma, str):
             gamma = 1.0 / sample.shape[1]
         return KernelFunction(
@@ -213,7 +213,7 @@ def _check_precomputed(model: KernelPCA, pre_image: str | None) -> None:
         raise ParameterError(
             f"gamma={model.gamma!r} is computed from rows, and the kernel is precomputed",
             place={"parameter": "gamma"},
-            hint="princomp.kernel_pca.median_gamma(rows) gives the number",
+            hint="princomp.kernel_pca.median_gamma(rows, kernel='rbf') gives the number",
         )
     for name, (why, hint) in _NEEDS_ROWS.items():
         value = getattr(model, name)
