@@ -78,9 +78,9 @@ def test_pre_images_that_overflow_are_refused_with_their_row(method):
 def test_the_row_of_a_score_in_a_later_batch_is_named(pre_image):
     model = KernelPCA(2, kernel="rbf", pre_image=pre_image).fit(ROWS)
     scores = np.tile(model.transform(ROWS), (5, 1))
-    scores[-2, 1] = np.nan
+    scores[-2, 1] = np.inf
     last = len(scores) - 2
-    with pytest.raises(NotFiniteError, match=f"score 1 of row {last} is nan") as caught:
+    with pytest.raises(NotFiniteError, match=f"score 1 of row {last} is inf") as caught:
         model.inverse_transform(scores[i : i + 50] for i in range(0, len(scores), 50))
     assert caught.value.place["row"] == last
 
