@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from command_line import ARRESTS, write_csv
@@ -63,3 +65,19 @@ def test_kernels_without_pre_images_have_a_hint_of_their_own(kernel, princomp, a
     error = princomp(*fit, "--pre-image", "ridge", "--json").error
     assert error["message"].startswith("--pre-image ridge ")
     assert "leave --pre-image out" in error["hint"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "npy"])
+def test_the_hint_on_constant_columns_names_all_of_them(kind, princomp, tmp_path, rng):
+    rows = rng.standard_normal((30, 12))
+    rows[:, 2:11] = 1.0
+    if kind == "csv":
+        names = ["a", "b", "c, d", *(f"x{j}" for j in range(3, 12))]
+        pd.DataFrame(rows, columns=names).to_csv(tmp_path / "x.csv", index=False)
+    else:
+        np.save(tmp_path / "x.npy", rows)
+    fit = ("fit", f"x.{kind}", "--kernel", "rbf", "--scale", "unit", "-k", 2, "--no-scores")
+    hint = princomp(*fit, "--json").error["hint"]
+    advice, leaves = hint.split(" leaves ")
+    assert leaves == "the columns out"
+    assert princomp(*fit, *shlex.split(advice)).code == 0

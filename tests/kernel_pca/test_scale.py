@@ -257,8 +257,9 @@ def test_invalid_scales_are_refused(X):
         KernelPCA(scale=[1.0, 2.0]).fit(X)
     with pytest.raises(ParameterError, match="positive"):
         KernelPCA(scale=[1.0, 2.0, 0.0, 1.0]).fit(X)
-    with pytest.raises(ConstantColumnError, match="column 1"):
+    with pytest.raises(ConstantColumnError, match="column 1") as caught:
         KernelPCA(scale="unit").fit(np.where([False, True, False, False], 7.0, X))
+    assert "numpy.delete(X, […], axis=1)" in caught.value.hint
     with pytest.raises(ParameterError, match="precomputed"):
         KernelPCA(kernel="precomputed", scale="unit").fit(X @ X.T)
     with pytest.raises(ParameterError, match="the model has scale"):
