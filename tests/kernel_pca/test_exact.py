@@ -98,8 +98,9 @@ def test_a_matrix_with_negative_eigenvalues_beyond_the_components(solver, lowest
         model.fit((K + K.T) / 2)
     np.testing.assert_allclose(model.eigenvalues_, [3.0, 2.0], rtol=1e-12)
     np.testing.assert_allclose(model.explained_variance_ratio_, [0.6, 0.4], rtol=1e-12)
-    with pytest.raises(DataError, match="negative eigenvalues"):
+    with pytest.raises(DataError, match="negative eigenvalues") as caught:
         model.set_params(n_components=0.9).fit((K + K.T) / 2)
+    assert "; or keep n_components=" in caught.value.hint
 
 
 @pytest.mark.parametrize("solver", ["dense", "arpack"])

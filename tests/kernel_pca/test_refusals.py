@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -166,3 +168,17 @@ def test_a_kernel_between_rows_of_different_folds_must_be_finite():
     model = KernelPCA(2, kernel=kernel)
     with pytest.raises(NotFiniteError, match="kernel 'callable' is not finite between all rows"):
         tune(ROWS, {"n_components": [1, 2]}, model=model, by="reconstruction", cv=2)
+
+
+@pytest.mark.filterwarnings("ignore:the kernel matrix is not positive semi-definite")
+@pytest.mark.parametrize("k", [None, 0.95, 15])
+@pytest.mark.parametrize(
+    "options", [{"coef0": -1.0}, {"coef0": 9.0, "degree": 0.5, "gamma": 1.0}], ids=str
+)
+def test_the_hint_on_a_polynomial_with_negative_eigenvalues_works(options, k):
+    model = KernelPCA(k, kernel="poly", **options)
+    with pytest.raises(DataError, match="negative eigenvalues") as caught:
+        model.fit(ROWS[:16])
+    assert "'poly' for a fractional degree or a negative coef0" in caught.value.hint
+    count = int(re.search(r"or keep n_components=(\d+) or fewer", caught.value.hint)[1])
+    assert model.set_params(n_components=count).fit(ROWS[:16]).n_components_ == count
