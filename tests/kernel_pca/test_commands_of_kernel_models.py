@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from command_line import ARRESTS, write_csv
+from princomp import load
 
 FIT = ("--id", "State", "--kernel", "rbf", "--gamma", "median", "-k", 2, "-m", "m.pca", "-o", "r")
 
@@ -81,3 +82,18 @@ def test_the_hint_on_constant_columns_names_all_of_them(kind, princomp, tmp_path
     advice, leaves = hint.split(" leaves ")
     assert leaves == "the columns out"
     assert princomp(*fit, *shlex.split(advice)).code == 0
+
+
+@pytest.mark.parametrize("more", [(), ("--approximation", "nystrom")], ids=str)
+def test_fit_and_show_print_the_variances(more, princomp):
+    fitted, shown = princomp("fit", ARRESTS, *FIT, *more), princomp("show", "m.pca")
+    model = load("m.pca")
+    lines = [line.split() for line in fitted.out.splitlines()]
+    start = lines.index(["component", "variance", "rate", "accumulated"])
+    variances = model.explained_variance_.tolist()
+    for name, variance, line in zip(("PC1", "PC2"), variances, lines[start + 1 :], strict=False):
+        assert line[:2] == [name, f"{variance:.7g}"]
+    assert lines[start + 2][-1] == f"{model.accumulated_rate_[1]:.2%}"
+    assert [line.split() for line in shown.out.splitlines()][start : start + 3] == lines[
+        start : start + 3
+    ]
