@@ -7,9 +7,10 @@ import re
 import numpy as np
 import pytest
 
-from princomp import KernelPCA, tune
+from princomp import KernelPCA, diagnostics, tune
 from princomp.errors import (
     DataError,
+    NotAvailableError,
     NotFiniteError,
     NotNumericError,
     ParameterError,
@@ -39,6 +40,22 @@ def test_the_diagonal_must_be_numbers(entry):
     model = KernelPCA(2, kernel="precomputed").fit(K)
     with pytest.raises(ParameterError, match="diagonal must hold numbers"):
         model.reconstruction_error(K, diagonal=[1.0, entry])
+
+
+def test_the_score_of_a_kernel_matrix_suggests_tune():
+    K = ROWS @ ROWS.T
+    with pytest.raises(NotAvailableError) as caught:
+        KernelPCA(2, kernel="precomputed").fit(K).score(K)
+    assert "tune(K, grid, model=KernelPCA(kernel='precomputed'), by='recon" in caught.value.hint
+    model = KernelPCA(kernel="precomputed")
+    assert tune(K, {"n_components": [1, 2]}, model=model, by="reconstruction").best_error < 1
+
+
+def test_diagnostics_of_a_kernel_model_name_its_errors():
+    model = KernelPCA(2, kernel="rbf").fit(ROWS)
+    with pytest.raises(NotAvailableError) as caught:
+        diagnostics.outliers(model, ROWS)
+    assert "model.reconstruction_error(X, per_row=True)" in caught.value.hint
 
 
 @pytest.mark.parametrize("approximation", ["nystrom", "features"])

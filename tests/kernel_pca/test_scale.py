@@ -262,5 +262,12 @@ def test_invalid_scales_are_refused(X):
     assert "numpy.delete(X, […], axis=1)" in caught.value.hint
     with pytest.raises(ParameterError, match="precomputed"):
         KernelPCA(kernel="precomputed", scale="unit").fit(X @ X.T)
-    with pytest.raises(ParameterError, match="the model has scale"):
+    with pytest.raises(ParameterError, match="the model has scale") as caught:
         tune(X, {"gamma": [0.1, 1.0]}, model=KernelPCA(kernel="rbf", scale="unit"))
+    assert "X / PCA(scale='unit').fit(X).scale_, and a model without scale" in caught.value.hint
+
+
+def test_tuning_scaled_rows_as_the_hint_says_finds_the_gamma_of_the_scaled_model(X):
+    found = tune(X / PCA(scale="unit").fit(X).scale_, {"gamma": ["median"]}, cv=2)
+    model = KernelPCA(kernel="rbf", gamma="median", scale="unit").fit(X)
+    assert found.best["gamma"] == pytest.approx(model.gamma_, rel=1e-12)

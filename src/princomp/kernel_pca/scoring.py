@@ -374,7 +374,9 @@ def _checked_diagonal(fit: KernelFit, diagonal: npt.ArrayLike | None) -> FloatAr
             "the error of a row needs its kernel with itself, and a precomputed kernel has only "
             "that with the rows of the fit",
             place={"parameter": "diagonal"},
-            hint="use reconstruction_error(X, diagonal=…), or pass rows and the name of a kernel",
+            hint="use reconstruction_error(X, diagonal=…), or pass rows and the name of a kernel; "
+            "to compare parameters, use tune(K, grid, model=KernelPCA(kernel='precomputed'), "
+            "by='reconstruction')",
         )
     if diagonal is None:
         return None

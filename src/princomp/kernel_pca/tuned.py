@@ -149,10 +149,13 @@ def _check_arguments(model: KernelPCA, by: str, random_state: int) -> None:
     check_parameter("random_state", random_state, whole_number(0))
     check_random_state(random_state)
     if model.scale is not None:
+        scale = (
+            f"PCA(scale={model.scale!r}).fit(X).scale_" if isinstance(model.scale, str) else "scale"
+        )
         raise ParameterError(
             "tune compares parameters on rows as they are, and the model has scale",
             place={"parameter": "model"},
-            hint="scale the rows before (StandardScaler), or leave scale out",
+            hint=f"pass the scaled rows, X / {scale}, and a model without scale",
         )
     if is_precomputed(model) and by == "pre_image":
         raise ParameterError(
