@@ -14,8 +14,8 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
-from princomp import PCA, KernelPCA
-from princomp.errors import DataError, MemoryLimitError, NotFiniteError, ShapeError
+from princomp import PCA, KernelPCA, tune
+from princomp.errors import DataError, MemoryLimitError, NotFiniteError, ParameterError, ShapeError
 from princomp.kernel_pca.functions import median_gamma
 from princomp.linalg import EPS
 
@@ -98,8 +98,9 @@ def test_a_matrix_with_negative_eigenvalues_beyond_the_components(solver, lowest
         model.fit((K + K.T) / 2)
     np.testing.assert_allclose(model.eigenvalues_, [3.0, 2.0], rtol=1e-12)
     np.testing.assert_allclose(model.explained_variance_ratio_, [0.6, 0.4], rtol=1e-12)
-    with pytest.raises(DataError, match="negative eigenvalues"):
+    with pytest.raises(DataError, match="negative eigenvalues") as caught:
         model.set_params(n_components=0.9).fit((K + K.T) / 2)
+    assert "; or keep n_components=" in caught.value.hint
 
 
 @pytest.mark.parametrize("solver", ["dense", "arpack"])
@@ -281,8 +282,58 @@ def test_the_median_distance_keeps_its_digits_next_to_a_far_row(outlier, rng):
     X[0] += outlier
     expected = 1 / (2 * np.median(pdist(X)) ** 2)
     assert median_gamma(X) == pytest.approx(expected, rel=1e-7)
+    expected = 1 / np.median(pdist(X, "cityblock"))
     model = KernelPCA(2, kernel="laplacian", gamma="median").fit(X)
-    assert model.gamma_ == median_gamma(X)
+    assert model.gamma_ == pytest.approx(expected, rel=1e-7)
+
+
+def distances_of_kernel(X, kernel):
+    """What a kernel multiplies by γ, for all pairs of different rows."""
+    x, y = X[:, None], X[None]
+    terms = np.abs(x - y) if kernel == "laplacian" else (x - y) ** 2 / (x + y)
+    return terms.sum(axis=2)[np.triu_indices(len(X), 1)]
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", "chi2"])
+def test_the_median_gamma_is_that_of_the_distances_of_the_kernel(kernel, rng):
+    X = rng.gamma(2.0, size=(80, 5))
+    expected = 1 / np.median(distances_of_kernel(X, kernel))
+    model = KernelPCA(2, kernel=kernel, gamma="median").fit(X)
+    assert model.gamma_ == pytest.approx(expected, rel=1e-12)
+    assert median_gamma(sp.csr_array(X), kernel=kernel) == pytest.approx(expected, rel=1e-12)
+    scaled = KernelPCA(2, kernel=kernel, gamma="median", scale="unit").fit(X)
+    by_unit = 1 / np.median(distances_of_kernel(X / X.std(axis=0, ddof=1), kernel))
+    assert scaled.gamma_ == pytest.approx(by_unit, rel=1e-12)
+    landmarks = KernelPCA(2, kernel=kernel, gamma="median", approximation="nystrom").fit(X)
+    assert landmarks.gamma_ == pytest.approx(expected, rel=1e-12)
+    found = tune(X, {"kernel": ["rbf", kernel], "gamma": ["3 * median"]}, by="reconstruction", cv=2)
+    gammas = [each["gamma"] for each in found.parameters]
+    assert gammas == pytest.approx([3 * median_gamma(X), 3 * expected], rel=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "chi2"])
+@pytest.mark.parametrize("unit", [1 / 16, 1000])
+def test_with_the_median_gamma_rates_do_not_depend_on_units(kernel, unit, rng):
+    n, p = 90, 6
+    X = rng.gamma(2.0, size=(n, p)) ** 2
+    model, scaled = (KernelPCA(4, kernel=kernel, gamma="median").fit(X * s) for s in (1.0, unit))
+    # Rounding of X s, of the median and of sums over p terms changes the exponents by some 2p + 4
+    # units of the largest size of a row times γ, entries of the kernel by as much, and eigenvalues
+    # by n times that.
+    sizes = (X**2).sum(axis=1) if kernel == "rbf" else 2 * X.sum(axis=1)
+    entry = (2 * p + 4) * np.finfo(float).eps * max(1.0, model.gamma_ * sizes.max())
+    bound = 2 * n * entry / (model.total_variance_ * (n - 1))
+    difference = scaled.explained_variance_ratio_ - model.explained_variance_ratio_
+    assert np.abs(difference).max() <= bound
+    assert 0.2 < model.explained_variance_ratio_.sum() < 0.95
+
+
+def test_the_median_gamma_refuses_kernels_without_gamma_and_negative_rows(rng):
+    X = rng.standard_normal((20, 3))
+    with pytest.raises(ParameterError, match="kernel='cosine'"):
+        median_gamma(X, kernel="cosine")
+    with pytest.raises(DataError, match="kernel 'chi2' takes no negative values"):
+        median_gamma(X, kernel="chi2")
 
 
 def test_the_median_distance_of_huge_and_tiny_rows(rng):
@@ -297,6 +348,8 @@ def test_the_median_distance_of_huge_and_tiny_rows(rng):
             continue
         with pytest.raises(NotFiniteError, match="median distance"):
             median_gamma(scaled)
+        expected = median_gamma(X, kernel="laplacian") * 2.0**-power
+        assert median_gamma(scaled, kernel="laplacian") == expected
 
 
 def test_the_certificate_bounds_the_measured_residuals(rng):

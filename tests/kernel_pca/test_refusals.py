@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
-from princomp import KernelPCA, tune
+from princomp import KernelPCA, diagnostics, tune
 from princomp.errors import (
     DataError,
+    NotAvailableError,
     NotFiniteError,
     NotNumericError,
     ParameterError,
@@ -37,6 +40,22 @@ def test_the_diagonal_must_be_numbers(entry):
     model = KernelPCA(2, kernel="precomputed").fit(K)
     with pytest.raises(ParameterError, match="diagonal must hold numbers"):
         model.reconstruction_error(K, diagonal=[1.0, entry])
+
+
+def test_the_score_of_a_kernel_matrix_suggests_tune():
+    K = ROWS @ ROWS.T
+    with pytest.raises(NotAvailableError) as caught:
+        KernelPCA(2, kernel="precomputed").fit(K).score(K)
+    assert "tune(K, grid, model=KernelPCA(kernel='precomputed'), by='recon" in caught.value.hint
+    model = KernelPCA(kernel="precomputed")
+    assert tune(K, {"n_components": [1, 2]}, model=model, by="reconstruction").best_error < 1
+
+
+def test_diagnostics_of_a_kernel_model_name_its_errors():
+    model = KernelPCA(2, kernel="rbf").fit(ROWS)
+    with pytest.raises(NotAvailableError) as caught:
+        diagnostics.outliers(model, ROWS)
+    assert "model.reconstruction_error(X, per_row=True)" in caught.value.hint
 
 
 @pytest.mark.parametrize("approximation", ["nystrom", "features"])
@@ -78,9 +97,9 @@ def test_pre_images_that_overflow_are_refused_with_their_row(method):
 def test_the_row_of_a_score_in_a_later_batch_is_named(pre_image):
     model = KernelPCA(2, kernel="rbf", pre_image=pre_image).fit(ROWS)
     scores = np.tile(model.transform(ROWS), (5, 1))
-    scores[-2, 1] = np.nan
+    scores[-2, 1] = np.inf
     last = len(scores) - 2
-    with pytest.raises(NotFiniteError, match=f"score 1 of row {last} is nan") as caught:
+    with pytest.raises(NotFiniteError, match=f"score 1 of row {last} is inf") as caught:
         model.inverse_transform(scores[i : i + 50] for i in range(0, len(scores), 50))
     assert caught.value.place["row"] == last
 
@@ -166,3 +185,17 @@ def test_a_kernel_between_rows_of_different_folds_must_be_finite():
     model = KernelPCA(2, kernel=kernel)
     with pytest.raises(NotFiniteError, match="kernel 'callable' is not finite between all rows"):
         tune(ROWS, {"n_components": [1, 2]}, model=model, by="reconstruction", cv=2)
+
+
+@pytest.mark.filterwarnings("ignore:the kernel matrix is not positive semi-definite")
+@pytest.mark.parametrize("k", [None, 0.95, 15])
+@pytest.mark.parametrize(
+    "options", [{"coef0": -1.0}, {"coef0": 9.0, "degree": 0.5, "gamma": 1.0}], ids=str
+)
+def test_the_hint_on_a_polynomial_with_negative_eigenvalues_works(options, k):
+    model = KernelPCA(k, kernel="poly", **options)
+    with pytest.raises(DataError, match="negative eigenvalues") as caught:
+        model.fit(ROWS[:16])
+    assert "'poly' for a fractional degree or a negative coef0" in caught.value.hint
+    count = int(re.search(r"or keep n_components=(\d+) or fewer", caught.value.hint)[1])
+    assert model.set_params(n_components=count).fit(ROWS[:16]).n_components_ == count

@@ -132,6 +132,27 @@ def test_sparse_rows_may_have_indices_of_64_bits(kernel, approximation):
     np.testing.assert_array_equal(model.fit(rows).transform(rows), expected)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("pre_image", ["ridge", "fixed_point", "distance"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_the_pre_image_of_a_row_without_scores_is_nan(kernel, pre_image, rng):
+    X = rng.standard_normal((40, 3))
+    X[4, 1] = np.nan
+    options = {"kernel": kernel, "gamma": 0.1, "pre_image": pre_image, "missing": "drop"}
+    model = KernelPCA(2, **options).fit(X)
+    scores = model.transform(X)
+    back = model.inverse_transform(scores)
+    expected = model.inverse_transform(np.delete(scores, 4, axis=0))
+    np.testing.assert_array_equal(np.delete(back, 4, axis=0), expected)
+    assert np.isnan(back[4]).all()
+    scores[4, 0] = 1.0  # a row with one score
+    np.testing.assert_array_equal(model.inverse_transform(scores), back)
+    unknown = model.inverse_transform(scores[4:5].astype(np.float32))
+    assert unknown.shape == (1, 3)
+    assert unknown.dtype == np.float32
+    assert np.isnan(unknown).all()
+
+
 @pytest.mark.parametrize("more", [{"n_landmarks": 10}, {"gamma": "median"}], ids=str)
 @pytest.mark.parametrize("kind", ["partial_fit", "iterator", "function"])
 def test_rows_of_weight_zero_are_no_landmarks(kind, more):

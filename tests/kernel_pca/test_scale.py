@@ -257,9 +257,17 @@ def test_invalid_scales_are_refused(X):
         KernelPCA(scale=[1.0, 2.0]).fit(X)
     with pytest.raises(ParameterError, match="positive"):
         KernelPCA(scale=[1.0, 2.0, 0.0, 1.0]).fit(X)
-    with pytest.raises(ConstantColumnError, match="column 1"):
+    with pytest.raises(ConstantColumnError, match="column 1") as caught:
         KernelPCA(scale="unit").fit(np.where([False, True, False, False], 7.0, X))
+    assert "numpy.delete(X, […], axis=1)" in caught.value.hint
     with pytest.raises(ParameterError, match="precomputed"):
         KernelPCA(kernel="precomputed", scale="unit").fit(X @ X.T)
-    with pytest.raises(ParameterError, match="the model has scale"):
+    with pytest.raises(ParameterError, match="the model has scale") as caught:
         tune(X, {"gamma": [0.1, 1.0]}, model=KernelPCA(kernel="rbf", scale="unit"))
+    assert "X / PCA(scale='unit').fit(X).scale_, and a model without scale" in caught.value.hint
+
+
+def test_tuning_scaled_rows_as_the_hint_says_finds_the_gamma_of_the_scaled_model(X):
+    found = tune(X / PCA(scale="unit").fit(X).scale_, {"gamma": ["median"]}, cv=2)
+    model = KernelPCA(kernel="rbf", gamma="median", scale="unit").fit(X)
+    assert found.best["gamma"] == pytest.approx(model.gamma_, rel=1e-12)

@@ -45,6 +45,8 @@ _PYTHON_ONLY = (
     "; scale can also be an array of divisors",
     " (and sample_weight)",
     " of read_table",
+    ", and model.reconstruction_error(X, per_row=True) finds rows that it does not explain",
+    "; of an array, numpy.delete(X, […], axis=1) does",
     " (or model.rescaled('unit'))",
     ", and ids='column' takes the names of rows from a column",
     "; 0 fills cells with column means",  # -k 0 is refused

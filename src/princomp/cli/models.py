@@ -212,13 +212,26 @@ def inverse(model: Path, files: tuple[str, ...], **options: Any) -> None:
         raise errors.NotAvailableError(
             f"{model} cannot turn scores back into rows",
             place={"file": str(model)},
-            hint="fit with "
-            + ("--approximation nystrom and " if pca.approximation == "features" else "")
-            + "--pre-image ridge, fixed_point or distance",
+            hint=_pre_image_hint(pca, fitted.result.kernel),
         )
     reconstruct = pca.inverse_transform if is_kernel else fitted.reconstruct
     columns = reports.column_labels(pca)
     write_rows("inverse", source, lambda rows, *_: reconstruct(rows), columns, notes, options)
+
+
+def _pre_image_hint(pca: Any, kernel: Any) -> str:
+    """Say how to fit a kernel PCA with pre-images."""
+    from princomp.kernel_pca import methods_for
+
+    methods = methods_for(kernel)
+    if not methods:
+        return (
+            f"kernel {kernel.name} has no pre-images: fit rows with another kernel, such as "
+            "--kernel rbf --pre-image fixed_point"
+        )
+    landmarks = "--approximation nystrom and " if pca.approximation == "features" else ""
+    choices = ", ".join(methods[:-1]) + f" or {methods[-1]}" if len(methods) > 1 else methods[0]
+    return f"fit with {landmarks}--pre-image {choices}"
 
 
 def _load(model: Path, files: Sequence[str], options: dict[str, Any]) -> tuple[Any, Any]:

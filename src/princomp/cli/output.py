@@ -203,6 +203,8 @@ def _print_kernel_summary(model: KernelPCA) -> None:
         if model.approximation == "nystrom":
             what = f"an estimated {error:.2%} of the variance is left out"
         echo(f"{model.approximation}: {what}")
+    resolution = core.fitted_model(model).result.spectrum.resolution
+    _print_variances(*reports.rates_table(model), model.n_components_, resolution)
 
 
 def _explained(k: int, rates: FloatArray) -> str:

@@ -66,7 +66,9 @@ def fitted_of(model: object) -> Fitted:
             raise NotAvailableError(
                 "a kernel PCA has no loadings: its axes lie in the feature space of the kernel",
                 place={"parameter": "model"},
-                hint="scree, scores and pairs can draw it; everything else needs a princomp.PCA",
+                hint="scree, scores and pairs can draw it, and "
+                "model.reconstruction_error(X, per_row=True) finds rows that it does not explain; "
+                "everything else needs a princomp.PCA",
             )
         hint = "the model comes first: give what PCA(…).fit(X), princomp.load(path) or "
         hint += "PCA.from_covariance(C) returns"

@@ -1,4 +1,5 @@
 from .estimator import KernelPCA as KernelPCA
 from .functions import median_gamma as median_gamma
 from .parameters import KernelParameters as KernelParameters
+from .pre_images.methods import methods_for as methods_for
 from .tuned import Tuned as Tuned, tune as tune

@@ -60,6 +60,8 @@ class KernelPCA(
     gamma : float, "median" or None, default=None
         γ of the kernels that have it. None means 1/p; "median" means 1/(2 m²), where m is the
         median distance between rows, or between a sample of 1,500 of them; weights are not used.
+        For "laplacian" and "chi2" it means 1/m, where m is the median of the distances that the
+        kernel multiplies by γ: Σ|x − y| and Σ(x − y)²/(x + y).
     degree, coef0 : float, default=3, 1
         For "poly"; "sigmoid" also uses coef0.
     kernel_params : dict, optional

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from princomp.core import check_parameter, one_of
 from princomp.errors import DataError, NotFiniteError, ParameterError, invalid_value
 from princomp.io import RowArray, Source, not_finite_error, rows_of
 from princomp.linalg import EPS, FloatArray, slices
@@ -250,11 +251,7 @@ class KernelFunction:
             # scikit-learn accepts dense rows only, so make the rows of this tile dense.
             left, right = (side.toarray() if is_sparse(side) else side for side in (left, right))
             for rows in (left, right):
-                if (rows < 0).any():
-                    raise DataError(
-                        f"kernel {self.name!r} takes no negative values, and one is {rows.min():g}",
-                        hint="use another kernel, such as kernel='rbf'",
-                    )
+                _check_not_negative(rows, self.name)
             # Kernels are functions of γ(x − y)²/(x + y): a power of two moves from γ to the rows.
             # This also copies the rows: scikit-learn refuses read-only arrays.
             exponent = _chi2_exponent(left, right, options.get("gamma"))
@@ -335,6 +332,21 @@ def _chi2_exponent(left: FloatArray, right: FloatArray, gamma: float | None) -> 
     return exponent
 
 
+def _check_not_negative(rows: RowArray, kernel: str) -> None:
+    """Refuse negative values for the kernels of histograms.
+
+    Raises
+    ------
+    DataError
+    """
+    smallest = float(rows.min())
+    if smallest < 0:
+        raise DataError(
+            f"kernel {kernel!r} takes no negative values, and one is {smallest:g}",
+            hint="use another kernel, such as kernel='rbf'",
+        )
+
+
 def _with_short_indices(rows: RowArray) -> RowArray:
     """Return CSR rows with indices of 32 bits, and dense rows as they are."""
     if not is_sparse(rows) or rows.indices.dtype == np.int32:
@@ -396,23 +408,29 @@ def check_values(name: str, largest: float, terms: int, dtype: npt.DTypeLike) ->
         )
 
 
-def median_gamma(rows: Any, *, seed: int = 0) -> float:
-    """Return 1 / (2 m²), with m the median distance over all pairs of rows.
+def median_gamma(rows: Any, *, kernel: str = "rbf", seed: int = 0) -> float:
+    """Return the γ of a kernel with which a typical distance of rows is about its width.
 
-    The heuristic of Gretton et al. (2012): the Gaussian's width is then a typical distance.
-    With more than 1,500 rows, a random sample of 1,500 is used.
+    The heuristic of Gretton et al. (2012). With m the median distance over all pairs of rows, γ is
+    1/(2 m²) for "rbf", "poly" and "sigmoid", where distances are Euclidean, and 1/m for
+    "laplacian" and "chi2", where they are what these kernels multiply by γ: Σ|x − y| and
+    Σ(x − y)²/(x + y). With more than 1,500 rows, a random sample of 1,500 is used.
 
     Parameters
     ----------
     rows : array, sparse array or frame of shape (n, p)
+    kernel : str, default="rbf"
+        Name of a kernel with a parameter γ.
     seed : int
 
     Raises
     ------
     DataError
-        For one row, and if at least half of the pairs of rows are equal.
-    NotFiniteError
+        For one row, if at least half of the pairs of rows are equal, and for negative values with
+        "chi2".
+    NotFiniteError, ParameterError
     """
+    check_parameter("kernel", kernel, one_of(*GAMMA_KERNELS))
     rows, columns, _ = rows_of(rows)
     if isinstance(rows, Source):
         raise invalid_value("rows", rows, "an array in memory", "read the rows first")
@@ -424,11 +442,32 @@ def median_gamma(rows: Any, *, seed: int = 0) -> float:
         rows = rows[np.sort(np.random.default_rng(seed).choice(n, MEDIAN_ROWS, replace=False))]
     if rows.shape[0] < 2:
         raise DataError("gamma='median' needs at least two rows", hint="give gamma a number")
-    from sklearn.metrics.pairwise import euclidean_distances
-
     # Multiply by a power of two, so that squares stay within range.
     exponent = int(np.clip(-np.frexp(abs(rows).max())[1], -1000, 1000))
     rows = rows.astype(np.float64) * 2.0**exponent
+    squared = kernel not in ("laplacian", "chi2")
+    median = _median_euclidean_distance(rows) if squared else _median_distance(rows, kernel)
+    if not median > 0:
+        raise DataError(
+            "gamma='median' needs distinct rows, and at least half of the pairs of rows are equal",
+            hint="give gamma a number",
+        )
+    with np.errstate(all="ignore"):
+        gamma = 0.5 / median**2 if squared else 1.0 / median
+        scaling = [-exponent, 2 * exponent if squared else exponent]
+        median, gamma = np.ldexp([median, gamma], scaling).tolist()
+    if not np.finfo(np.float64).tiny <= gamma < np.inf:
+        raise NotFiniteError(
+            f"gamma='median', {'1/(2 m²)' if squared else '1/m'}, is out of the range of float64: "
+            f"the median distance m of the rows is {median:.3g}",
+            hint=f"{'divide' if median > 1 else 'multiply'} the columns by a power of ten",
+        )
+    return gamma
+
+
+def _median_euclidean_distance(rows: RowArray) -> float:
+    from sklearn.metrics.pairwise import euclidean_distances
+
     centred = rows if is_sparse(rows) else rows - rows.mean(axis=0)
     median = float(np.median(euclidean_distances(centred)[np.triu_indices(rows.shape[0], 1)]))
     cancelled = not median**2 > _CANCELLED_SHARE * _squared_norms(centred).mean()
@@ -436,17 +475,17 @@ def median_gamma(rows: Any, *, seed: int = 0) -> float:
         from scipy.spatial.distance import pdist
 
         median = float(np.median(pdist(rows)))
-    if not median > 0:
-        raise DataError(
-            "gamma='median' needs distinct rows, and at least half of the pairs of rows are equal",
-            hint="give gamma a number",
-        )
-    with np.errstate(all="ignore"):
-        median, gamma = np.ldexp([median, 0.5 / median**2], [-exponent, 2 * exponent]).tolist()
-    if not np.finfo(np.float64).tiny <= gamma < np.inf:
-        raise NotFiniteError(
-            "gamma='median', 1/(2 m²), is out of the range of float64: the median distance m of "
-            f"the rows is {median:.3g}",
-            hint=f"{'divide' if median > 1 else 'multiply'} the columns by a power of ten",
-        )
-    return gamma
+    return median
+
+
+def _median_distance(rows: RowArray, kernel: str) -> float:
+    """Compute the median of what "laplacian" or "chi2" multiplies by γ, over all pairs of rows."""
+    if kernel == "chi2":
+        _check_not_negative(rows, kernel)
+        sides = KernelFunction("additive_chi2").sides(rows)
+        distances = -KernelFunction("additive_chi2").tile(sides, sides)
+    else:
+        from sklearn.metrics.pairwise import manhattan_distances
+
+        distances = manhattan_distances(_with_short_indices(rows))
+    return float(np.median(distances[np.triu_indices(rows.shape[0], 1)]))

@@ -66,6 +66,10 @@ _NEEDS_ROWS = {
         "needs rows, and the kernel is precomputed",
         "leave approximation out, or give rows and the name of a kernel",
     ),
+    "pre_image": (
+        "needs rows, and the kernel is precomputed",
+        "leave pre_image out, or give rows and the name of a kernel",
+    ),
     "scale": (
         "divides the columns of rows, but the kernel is precomputed",
         "scale the rows before you compute their kernel",
@@ -118,7 +122,7 @@ class KernelParameters(NamedTuple):
         check_random_state(model.random_state)
         pre_image = model.pre_image or ("ridge" if model.fit_inverse_transform else None)
         if is_precomputed(model):
-            _check_precomputed(model, pre_image)
+            _check_precomputed(model)
         if model.approximation == "nystrom" and model.kernel == "additive_chi2":
             raise ParameterError(
                 "landmarks need a positive semi-definite kernel, and kernel='additive_chi2' is "
@@ -188,7 +192,7 @@ class KernelParameters(NamedTuple):
             )
         gamma = self.gamma
         if self.has_median_gamma:
-            gamma = median_gamma(divide_columns(sample, self.divisors))
+            gamma = median_gamma(divide_columns(sample, self.divisors), kernel=self.kernel)
         elif gamma is None or isinstance(gamma, str):
             gamma = 1.0 / sample.shape[1]
         return KernelFunction(
@@ -201,19 +205,19 @@ def is_precomputed(parameters: KernelParameters | KernelPCA) -> bool:
     return isinstance(parameters.kernel, str) and parameters.kernel == "precomputed"
 
 
-def _check_precomputed(model: KernelPCA, pre_image: str | None) -> None:
+def _check_precomputed(model: KernelPCA) -> None:
     """Refuse parameters that need rows where only a kernel matrix is given."""
-    if pre_image is not None:
+    if model.fit_inverse_transform:
         raise ParameterError(
             "Cannot fit_inverse_transform with a precomputed kernel.",
-            place={"parameter": "pre_image" if model.pre_image else "fit_inverse_transform"},
+            place={"parameter": "fit_inverse_transform"},
             hint="pre-images are rows: give rows and the name of a kernel",
         )
     if isinstance(model.gamma, str):
         raise ParameterError(
             f"gamma={model.gamma!r} is computed from rows, and the kernel is precomputed",
             place={"parameter": "gamma"},
-            hint="princomp.kernel_pca.median_gamma(rows) gives the number",
+            hint="princomp.kernel_pca.median_gamma(rows, kernel='rbf') gives the number",
         )
     for name, (why, hint) in _NEEDS_ROWS.items():
         value = getattr(model, name)

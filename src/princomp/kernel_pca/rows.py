@@ -24,6 +24,8 @@ from princomp.summaries import (
     is_sparse,
 )
 
+_MISSING_HINT = "fill the cells, or use missing='drop', missing='em' or missing='nipals'"
+
 
 def in_memory(data: RowData, limit: int) -> RowArray:
     """Read rows into memory.
@@ -53,11 +55,17 @@ def in_memory(data: RowData, limit: int) -> RowArray:
 
 
 def complete_rows(
-    table: Rows, weights: Weights, missing: str, imputer: PCA | None = None
+    table: Rows,
+    weights: Weights,
+    missing: str,
+    imputer: PCA | None = None,
+    *,
+    hint: str = _MISSING_HINT,
 ) -> tuple[RowArray, Weights, int]:
     """Drop rows of weight zero; drop or fill rows with missing cells.
 
-    ``table`` has the rows in memory, and the names of their columns and files for messages.
+    ``table`` has the rows in memory, and the names of their columns and files for messages;
+    ``hint`` says what to do about missing cells.
 
     Returns
     -------
@@ -79,7 +87,7 @@ def complete_rows(
     if imputer is not None:  # it has refused infinite values
         rows = imputer.impute(rows)  # rows without any known cell stay as they are
     else:
-        check_counted(table, weights, missing)
+        check_counted(table, weights, missing, hint)
     complete, positive, dropped = drop_incomplete(rows, positive)
     if not complete.shape[0]:
         raise ShapeError(
@@ -89,14 +97,11 @@ def complete_rows(
     return complete, positive, dropped
 
 
-def check_counted(table: Rows, weights: Weights, missing: str) -> None:
+def check_counted(table: Rows, weights: Weights, missing: str, hint: str = _MISSING_HINT) -> None:
     """Raise NotFiniteError for the first value that is not finite, in the rows that count."""
     data, columns, origin = table
     fault = first_counted_fault(data, weights, drop=missing == "drop")
     if fault is not None:
-        # tune does not fill cells.
-        others = ", missing='em' or missing='nipals'" if missing == "error" else ""
-        hint = f"fill the cells, or use missing='drop'{others}"
         raise not_finite_error(data, fault, columns=columns, origin=origin, hint=hint)
 
 

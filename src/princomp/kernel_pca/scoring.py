@@ -34,7 +34,7 @@ from princomp.kernel_pca.exact import ExactFit
 from princomp.kernel_pca.images import ImageFit
 from princomp.kernel_pca.parameters import KernelParameters
 from princomp.kernel_pca.pre_images.methods import pre_images
-from princomp.kernel_pca.pre_images.pre_image import PreImages, checked_scores
+from princomp.kernel_pca.pre_images.pre_image import PreImages
 from princomp.kernel_pca.pre_images.ridge import Ridge
 from princomp.kernel_pca.rows import fill_cells
 from princomp.linalg import FloatArray, as_floats
@@ -142,6 +142,8 @@ class Inverse(NamedTuple):
 def inverse_transform(self: KernelPCA, X: Any) -> FloatArray:
     """Compute rows (n, p) in the units of the data from scores (n, k).
 
+    Scores of NaN, such as those of rows that ``missing="drop"`` leaves out, give rows of NaN.
+
     Raises
     ------
     NotFittedError
@@ -150,9 +152,9 @@ def inverse_transform(self: KernelPCA, X: Any) -> FloatArray:
         For random features, which keep no rows.
     ShapeError
     NotFiniteError
-        For a score that is not finite, and if a pre-image overflows.
+        For an infinite score, and if a pre-image overflows.
     """
-    self._result  # noqa: B018  (raises before fit)
+    model = self.__fitted_model__()  # raises before fit
     parameters = KernelParameters.of(self)
     if parameters.pre_image is None:
         raise NotFittedError(
@@ -164,17 +166,20 @@ def inverse_transform(self: KernelPCA, X: Any) -> FloatArray:
     parts, first = [], 0
     for block in blocks_of(open_scores(X)):
         scores = block.toarray() if is_sparse(block) else block
-        scores = checked_scores(scores, self._result.k, first)
+        model.check_scores(scores, first)
+        known = np.flatnonzero(~np.isnan(scores).any(axis=1))
         with np.errstate(over="ignore", invalid="ignore"):  # checked below
-            part = rows(scores)
-        finite = np.isfinite(part).all(axis=1)
+            found = rows(scores[known])
+        finite = np.isfinite(found).all(axis=1)
         if not finite.all():
-            row = first + int(np.argmin(finite))
+            row = first + int(known[np.argmin(finite)])
             raise NotFiniteError(
-                f"the pre-image of the scores in {row_words(row)} overflows {part.dtype}",
+                f"the pre-image of the scores in {row_words(row)} overflows {found.dtype}",
                 place={"row": row},
                 hint="pass scores of about the size of those of the fit",
             )
+        part = np.full((len(scores), found.shape[1]), np.nan, dtype=found.dtype)
+        part[known] = found
         parts.append(part)
         first += len(part)
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -369,7 +374,9 @@ def _checked_diagonal(fit: KernelFit, diagonal: npt.ArrayLike | None) -> FloatAr
             "the error of a row needs its kernel with itself, and a precomputed kernel has only "
             "that with the rows of the fit",
             place={"parameter": "diagonal"},
-            hint="use reconstruction_error(X, diagonal=…), or pass rows and the name of a kernel",
+            hint="use reconstruction_error(X, diagonal=…), or pass rows and the name of a kernel; "
+            "to compare parameters, use tune(K, grid, model=KernelPCA(kernel='precomputed'), "
+            "by='reconstruction')",
         )
     if diagonal is None:
         return None

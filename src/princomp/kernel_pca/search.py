@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -83,11 +83,12 @@ def candidates(model: KernelPCA, grid: Grid, rows: RowArray, by: str) -> list[Ca
     ParameterError
     """
     found: dict[tuple[str, ...], Candidate] = {}
-    median = cache(lambda: median_gamma(rows))
+    median = cache(lambda kernel: median_gamma(rows, kernel=kernel))
     for chosen in _combinations(grid):
         if isinstance(gamma := chosen.get("gamma", model.gamma), str):
-            uses_gamma = chosen.get("kernel", model.kernel) in GAMMA_KERNELS
-            chosen["gamma"] = _gamma_value(gamma, median if uses_gamma else lambda: 1.0)
+            name = chosen.get("kernel", model.kernel)
+            factor = _gamma_factor(gamma)
+            chosen["gamma"] = factor * median(name) if name in GAMMA_KERNELS else factor
         trial = clone(model).set_params(**chosen)
         kernel = trial.kernel
         if by == "pre_image" and isinstance(kernel, str) and kernel in WITHOUT_PRE_IMAGES:
@@ -165,8 +166,8 @@ def _combinations(grid: Grid) -> list[dict[str, Any]]:
     return combinations
 
 
-def _gamma_value(gamma: str, median: Callable[[], float]) -> float:
-    """Compute γ from "median" or "0.5 * median"."""
+def _gamma_factor(gamma: str) -> float:
+    """Return the factor of the median in "median" or "0.5 * median"."""
     multiple = _MEDIAN_MULTIPLE.fullmatch(gamma)
     if gamma != "median" and multiple is None:
         raise ParameterError(
@@ -174,7 +175,7 @@ def _gamma_value(gamma: str, median: Callable[[], float]) -> float:
             place={"parameter": "gamma"},
             hint="gamma must be a number, None, 'median', or a multiple such as '0.5 * median'",
         )
-    return median() * (1.0 if multiple is None else float(multiple[1]))
+    return 1.0 if multiple is None else float(multiple[1])
 
 
 def _candidate(model: KernelPCA, rows: RowArray, by: str) -> Candidate:

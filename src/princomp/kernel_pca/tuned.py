@@ -14,7 +14,15 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from princomp.core import Constraint, TableSchema, check_parameter, is_number, one_of, whole_number
+from princomp.core import (
+    FILL_METHODS,
+    Constraint,
+    TableSchema,
+    check_parameter,
+    is_number,
+    one_of,
+    whole_number,
+)
 from princomp.engines import ProgressCallback
 from princomp.errors import MemoryLimitError, ParameterError
 from princomp.io import RowArray
@@ -141,10 +149,13 @@ def _check_arguments(model: KernelPCA, by: str, random_state: int) -> None:
     check_parameter("random_state", random_state, whole_number(0))
     check_random_state(random_state)
     if model.scale is not None:
+        scale = (
+            f"PCA(scale={model.scale!r}).fit(X).scale_" if isinstance(model.scale, str) else "scale"
+        )
         raise ParameterError(
             "tune compares parameters on rows as they are, and the model has scale",
             place={"parameter": "model"},
-            hint="scale the rows before (StandardScaler), or leave scale out",
+            hint=f"pass the scaled rows, X / {scale}, and a model without scale",
         )
     if is_precomputed(model) and by == "pre_image":
         raise ParameterError(
@@ -180,7 +191,11 @@ def _read_rows(X: Any, model: KernelPCA, limit: int) -> RowArray:
     table = in_memory(data, limit), columns, origin
     if is_precomputed(model):
         return square_matrix(table)
-    return complete_rows(table, None, KernelParameters.of(model).missing)[0]
+    missing = KernelParameters.of(model).missing
+    ignored = f"tune does not fill cells, so missing={missing!r} has no effect: "
+    fill = f"{ignored * (missing in FILL_METHODS)}fill the cells of X"
+    hint = f"{fill}, or leave their rows out with model=KernelPCA(…, missing='drop')"
+    return complete_rows(table, None, missing, hint=hint)[0]
 
 
 def _sample(rows: RowArray, model: KernelPCA, cv: Folds, limit: int, seed: int) -> RowArray:

@@ -57,6 +57,7 @@ from .pair import Pair as Pair, PairOf as PairOf
 from .scaling import (
     check_order_of_labels as check_order_of_labels,
     divisors as divisors,
+    leave_out_hint as leave_out_hint,
 )
 from .sketch import Sketch as Sketch, SketchOf as SketchOf, wide_block_rows as wide_block_rows
 from .space import DeviceBlock as DeviceBlock, DeviceTable as DeviceTable, Space as Space

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from princomp.errors import (
     ColumnError,
@@ -68,11 +68,13 @@ def divisors(
             return np.where(divisor == 0, 1.0, divisor)
         listed = ", ".join(f"column {column_name(names, c)!r}" for c in zero_columns[:5])
         others = "" if zero_columns.size <= 5 else f" and {zero_columns.size - 5} more"
-        drop_hint = "" if constant is None else ", or set constant='drop'"
+        hint = (
+            f"leave the constant column{'s' * (zero_columns.size > 1)} out, or set constant='drop'"
+        )
         raise ConstantColumnError(
             f"scale={scale!r} cannot divide by the spread of a constant column: {listed}{others}",
             place={"column": column_name(names, zero_columns[0])},
-            hint=f"leave the constant column{'s' * (zero_columns.size > 1)} out{drop_hint}; "
+            hint=f"{leave_out_hint(zero_columns, names) if constant is None else hint}; "
             "scale can also be an array of divisors",
         )
     divisor = _checked_divisors(scale, summary.p, names)
@@ -86,6 +88,14 @@ def divisors(
             hint="multiply scale by a power of ten: only the unit of the components changes",
         )
     return divisor
+
+
+def leave_out_hint(columns: NDArray[np.intp], names: Names) -> str:
+    """Say how to leave out these columns, all of which are listed."""
+    listed = [column_name(names, column) for column in columns.tolist()]
+    plural = "s" * (len(listed) > 1)
+    of_arrays = "; of an array, numpy.delete(X, […], axis=1) does" if names is None else ""
+    return f"exclude={listed!r} of read_table leaves the column{plural} out{of_arrays}"
 
 
 def check_order_of_labels(

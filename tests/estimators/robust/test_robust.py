@@ -153,8 +153,12 @@ def test_columns_may_be_scaled_robustly(rng):
     np.testing.assert_allclose(given.components_, model.components_, atol=1e-12)
     np.testing.assert_allclose(model.inverse_transform(model.transform(X)).shape, X.shape)
     X[:150, 2] = 4
-    with pytest.raises(ConstantColumnError, match="half of its values"):
+    X[:160, 4] = 1
+    with pytest.raises(
+        ConstantColumnError, match="column 2 and 1 more: half of its values"
+    ) as caught:
         RobustPCA(2, scale="mad").fit(X)
+    assert "exclude=[2, 4]" in caught.value.hint
 
 
 def test_frames_float32_and_names(rng):

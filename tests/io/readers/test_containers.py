@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from princomp import PCA, KernelPCA, diagnostics, plots, report
-from princomp.errors import ParameterError, ShapeError
+from princomp.errors import NotAvailableError, ParameterError, ShapeError
 
 X = np.random.default_rng(0).standard_normal((20, 4))
 HINTS = {"anndata.AnnData": "adata.to_df()", "xarray.Dataset": "to_dataframe()"}
@@ -75,6 +76,64 @@ def test_groups_of_open_files_are_answered_with_their_path(tmp_path):
             PCA(2).fit(backed)
         assert caught.value.hint.startswith(f"Give '{path}::layers', which is read in blocks")
     assert PCA(2).fit(f"{path}::layers").n_samples_ == 20
+
+
+def test_open_npz_files_are_answered_with_their_path_and_arrays(tmp_path):
+    path = str(tmp_path / "one.npz")
+    np.savez(path, X)
+    with np.load(path) as file:
+        with pytest.raises(ParameterError, match=r"numpy.NpzFile is not a table") as caught:
+            KernelPCA(2).fit(file)
+        expected = f"Give {path!r}, or an array of it that has rows and columns: X['arr_0']."
+        assert caught.value.hint == expected
+        variances = PCA(2).fit(file["arr_0"]).explained_variance_
+    assert np.array_equal(PCA(2).fit(path).explained_variance_, variances)
+    content = io.BytesIO()
+    np.savez(content, rows=X, labels=X[:, 0])
+    content.seek(0)
+    with np.load(content) as file, pytest.raises(ParameterError, match="NpzFile") as caught:
+        PCA(2).fit(file)
+    assert caught.value.hint.startswith("Give the path of the file, or an array")
+    assert caught.value.hint.endswith(": X['rows'] or X['labels'].")
+
+
+class OnDevice:
+    """An array that NumPy cannot read, as CuPy's, with its message."""
+
+    shape, dtype, ndim = X.shape, X.dtype, 2
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("Implicit conversion is not allowed. Please use `.get()`")
+
+
+class Exported:
+    """An array that only DLPack can read."""
+
+    shape, dtype, ndim = X.shape, X.dtype, 2
+
+    def __init__(self, error=None):
+        self.error = error
+
+    def __dlpack__(self, **options):
+        if self.error:
+            raise self.error
+        return X.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return X.__dlpack_device__()
+
+
+def test_arrays_of_other_libraries_are_read_by_dlpack_or_refused():
+    expected = PCA(2).fit(X)
+    assert np.array_equal(PCA(2).fit(Exported()).components_, expected.components_)
+    assert np.array_equal(expected.transform(Exported()), expected.transform(X))
+    for rows, reason in (
+        (OnDevice(), r"Please use `\.get\(\)`"),
+        (Exported(BufferError("the array is on a GPU")), "the array is on a GPU"),
+    ):
+        for call in (PCA(2).fit, KernelPCA(2).fit, expected.transform):
+            with pytest.raises(NotAvailableError, match=f"that NumPy can read: .*{reason}"):
+                call(rows)
 
 
 def test_xarray_arrays_are_read_and_datasets_refused():

@@ -48,7 +48,7 @@ from princomp.linalg import (
     one_blas_thread,
     seed_of,
 )
-from princomp.summaries import Columns, Names, column_name, divisors
+from princomp.summaries import Columns, Names, column_name, divisors, leave_out_hint
 
 _CONSTRAINTS = {
     "n_components": one_of(None) | whole_number(1) | fraction(),
@@ -126,11 +126,12 @@ def column_divisors(
     flat = np.flatnonzero(deviation == 0)
     if flat.size:
         name = column_name(columns, flat[0])
+        others = f" and {flat.size - 1} more" if flat.size > 1 else ""
         raise ConstantColumnError(
-            f"scale='mad' cannot divide by the spread of column {name!r}: half of its values "
-            "or more are the same",
+            f"scale='mad' cannot divide by the spread of column {name!r}{others}: half of its "
+            "values or more are the same",
             place={"column": name},
-            hint="leave the column out; scale can also be an array of divisors",
+            hint=f"{leave_out_hint(flat, columns)}; scale can also be an array of divisors",
         )
     return deviation
 

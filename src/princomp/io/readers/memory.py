@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -349,7 +349,7 @@ def _as_numpy(X: Any) -> Any:
     except ValueError as error:
         hint = "give an array of its values instead, such as X[:]"
         raise ParameterError(str(error), place={"parameter": "X"}, hint=hint) from None
-    array = np.asanyarray(X)  # np.asarray would drop masks
+    array = host_array(X, np.asanyarray)  # np.asarray would drop masks
     if packing.changes_numbers and array.ndim in (1, 2):
         return packing.unpack(as_rows(np.atleast_2d(array))).reshape(array.shape)
     return array
@@ -369,17 +369,21 @@ def _array_from_lists(X: Iterable[Any]) -> np.ndarray[Any, Any] | None:
     return array
 
 
-def host_array(X: Any) -> np.ndarray[Any, Any]:
+def host_array(X: Any, convert: Callable[[Any], Any] = np.asarray) -> np.ndarray[Any, Any]:
     """Convert an array of any library to one of NumPy, where NumPy can read it.
+
+    ``convert`` makes an array of one that has ``__array__``, or of lists.
 
     Raises
     ------
     NotAvailableError
         If it is on another device, sparse, or tracks gradients.
     """
+    if hasattr(X, "__dlpack__") and not hasattr(X, "__array__"):
+        convert = np.from_dlpack
     try:
-        return np.asarray(X)
-    except (RuntimeError, TypeError) as error:
+        return convert(X)
+    except (BufferError, RuntimeError, TypeError) as error:
         reason = str(error).partition("\n")[0]
         raise NotAvailableError(
             f"this needs rows in the host's memory, in an array that NumPy can read: {reason}",

@@ -9,12 +9,14 @@ import numpy as np
 from princomp.errors import ParameterError, ShapeError, counted
 from princomp.io.readers.packing import packing_of
 
-# Hints for classes of objects that are no tables; PATH is that of the open file.
+# Hints for classes of objects that are no tables; PATH is that of the open file, and ARRAYS are
+# those in it.
 _CONTAINERS = {
     "anndata.AnnData": "Give adata.X, or adata.to_df() to keep the names; or the .h5ad file.",
     "anndata.CSRDataset": "Give PATH, which is read in blocks; or X.to_memory().",
     "anndata.CSCDataset": "Give PATH; or X.to_memory().",
     "h5py.Group": "Give PATH, or an array of it that has rows and columns: X['name'].",
+    "numpy.NpzFile": "Give PATH, or an array of it that has rows and columns: ARRAYS.",
     "pandas.DataFrameGroupBy": "Give X.obj, all rows, or fit each group: for name, group in X.",
     "polars.GroupBy": "Fit each group: for name, group in X.",
     "pyarrow.Dataset": "Give data.to_batches, a function that reads it batch by batch; or lambda: "
@@ -39,17 +41,19 @@ def refuse_containers(X: object) -> None:
         name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
         if name in _CONTAINERS:
             problem = f"{name} is not a table"
-            path = _path_of_group(getattr(X, "group", X))
-            hint = _hint_for_fields(X) or _CONTAINERS[name].replace("PATH", path)
+            arrays = " or ".join(f"X[{key!r}]" for key in getattr(X, "files", ()))
+            hint = _CONTAINERS[name].replace("ARRAYS", arrays).replace("PATH", _path_of(X), 1)
+            hint = _hint_for_fields(X) or hint
             raise ParameterError(problem, place={"parameter": "X"}, hint=hint)
 
 
-def _path_of_group(group: Any) -> str:
-    """The path of a group of an open HDF5 file, as readers take it."""
-    file = getattr(getattr(group, "file", None), "filename", None)
+def _path_of(X: Any) -> str:
+    """The path of an open npz file, or of a group of an open HDF5 file, as readers take it."""
+    group = getattr(X, "group", X)
+    file = getattr(getattr(group, "file", getattr(X, "zip", None)), "filename", None)
     if not isinstance(file, str):
         return "the path of the file"
-    name = group.name.strip("/")
+    name = getattr(group, "name", "").strip("/")
     return repr(f"{file}::{name}" if name else file)
 
 

@@ -361,11 +361,13 @@ def checked_total(
     if min(lowest, others) >= -allowed:
         return max(trace, 0.0)
     if lowest < -allowed or not isinstance(n_components, int):
+        positive = int((values > allowed).sum())
+        keep = f"; or keep n_components={positive} or fewer" if positive else ""
         raise DataError(
             f"There are significant negative eigenvalues ({min(lowest, others):.3g}, and the "
             f"largest is {first:.3g}): the kernel matrix is not positive semi-definite",
-            hint="use other parameters or another kernel; kernel='sigmoid' is indefinite for many "
-            "values of gamma and coef0",
+            hint="use other parameters or another kernel: 'sigmoid' is indefinite for many values "
+            f"of gamma and coef0, 'poly' for a fractional degree or a negative coef0{keep}",
         )
     warn(
         "the kernel matrix is not positive semi-definite: the eigenvalues that were not computed "

@@ -58,13 +58,18 @@ def check_method(method: str, function: KernelFunction, parameter: str = "pre_im
     if _supports(method, function):
         return
     degree = f" with degree {function.degree:g}" if function.name in POLYNOMIALS else ""
-    others = [repr(other) for other in METHODS if _supports(other, function)]
+    others = [repr(other) for other in methods_for(function)]
     raise ParameterError(
         f"pre_image={method!r} does not work for kernel {function.name!r}{degree}: it works for "
         f"{METHODS[method][0]}",
         place={"parameter": parameter},
         hint=f"use pre_image={' or '.join(others)}" if others else f"leave {parameter} out",
     )
+
+
+def methods_for(function: KernelFunction) -> list[str]:
+    """List the methods that support this kernel, "precomputed" included."""
+    return [method for method in METHODS if _supports(method, function)]
 
 
 def _supports(method: str, function: KernelFunction) -> bool:

@@ -42,10 +42,8 @@ class PreImages(Protocol):
         """Compute rows (n, p) whose images lie near the projections with scores (n, k)."""
 
 
-def checked_scores(scores: npt.ArrayLike, k: int, first: int = 0) -> FloatArray:
+def checked_scores(scores: npt.ArrayLike, k: int) -> FloatArray:
     """Convert scores (n, k) to an array of float32 or float64.
-
-    ``first`` is the number of the first row, for messages.
 
     Raises
     ------
@@ -62,8 +60,8 @@ def checked_scores(scores: npt.ArrayLike, k: int, first: int = 0) -> FloatArray:
     if not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0].tolist()
         raise NotFiniteError(
-            f"score {column} of {row_words(first + row)} is {array[row, column]}",
-            place={"row": first + row, "column": column},
+            f"score {column} of {row_words(row)} is {array[row, column]}",
+            place={"row": row, "column": column},
             hint="remove rows whose scores are not finite",
         )
     return array
