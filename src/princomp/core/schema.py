@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -176,8 +176,11 @@ class TableSchema:
                 hint="give the columns that the model was fitted to, in their order",
             )
 
-    def check_same(self, other: TableSchema) -> None:
-        """Refuse the schema of another fit unless its columns are these, in this order.
+    def merged(self, other: TableSchema) -> TableSchema:
+        """Return the schema of the rows of two fits, which must have the same columns in one order.
+
+        Columns without names are taken by position. They get the names of the other fit, so that
+        later tables are compared with these.
 
         Raises
         ------
@@ -186,7 +189,7 @@ class TableSchema:
         known, given = self.text_names(), other.text_names()
         named = None not in (self.names, other.names)
         if self.p == other.p and (not named or known == given):
-            return
+            return replace(self, names=other.names) if self.ignores_names(other.names) else self
         place = _differences(known, given) if named else {}
         what = [f"{which}: {', '.join(names)}" for which, names in place.items() if names]
         hint = "fit the same columns in the same order (columns=)"

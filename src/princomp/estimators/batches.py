@@ -120,7 +120,8 @@ def merge(self: P, other: PCA) -> P:
     Parameters
     ----------
     other : PCA
-        A fit to the same columns; it is not changed.
+        A fit to the same columns; it is not changed. If only one of the two fits had names of
+        columns, the columns are matched by position, and the model keeps these names.
 
     Returns
     -------
@@ -138,11 +139,11 @@ def merge(self: P, other: PCA) -> P:
     check_other_model(other, PCA)
     check_is_fitted(self)
     check_is_fitted(other)
-    self._schema.check_same(other._schema)
+    schema = self._schema.merged(other._schema)
     request = Request.of(self)
     stream = _all_rows(self, request)
     stream.merge(_all_rows(other, Request.of(other), "the other fit"))
-    self._fitted = LazyFit(stream, request, self._schema.names)
+    self._schema, self._fitted = schema, LazyFit(stream, request, schema.names)
     return self
 
 
