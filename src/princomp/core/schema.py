@@ -347,18 +347,20 @@ def attach_weights(
     Raises
     ------
     ParameterError
-        If the weights are a series whose index is that of the table in another order.
+        If the weights are a series whose index has labels of the table in other places.
     """
     rows = None if sample_weight is None else as_distributed(X)
     if rows is None:
-        check_order_of_weights(X, sample_weight)
+        check_index_of_weights(X, sample_weight)
     if rows is None or (by_chunks and rows.has_chunks and not isinstance(sample_weight, str)):
         return X, sample_weight
     return rows.weighted(sample_weight), None
 
 
-def check_order_of_weights(X: Any, sample_weight: SampleWeight) -> None:
-    """Raise an error if a series of weights has the index of the frame ``X`` in another order.
+def check_index_of_weights(X: Any, sample_weight: SampleWeight) -> None:
+    """Raise an error if a series of weights has labels of the frame ``X`` in other places.
+
+    Weights with an index that has no label of ``X`` belong to the rows by position.
 
     Raises
     ------
@@ -366,15 +368,21 @@ def check_order_of_weights(X: Any, sample_weight: SampleWeight) -> None:
     """
     index: Any = getattr(X, "index", None)
     labels: Any = getattr(sample_weight, "index", None)
-    if not (hasattr(index, "equals") and hasattr(labels, "equals")) or index.equals(labels):
+    if not (hasattr(index, "intersection") and hasattr(labels, "intersection")):
         return
-    if labels.is_unique and len(labels) == len(index) and set(labels) == set(index):
-        raise ParameterError(
-            "the index of sample_weight is that of X in another order",
-            place=WEIGHTS,
-            hint="give sample_weight.loc[X.index], or sample_weight.to_numpy() if only the index "
-            "is wrong",
-        )
+    if index.equals(labels) or len(index) != len(labels):
+        return
+    common = len(index.intersection(labels))
+    if not common:
+        return
+    if common == len(index):
+        problem = "the index of sample_weight is that of X in another order"
+        hint = "give sample_weight.loc[X.index]"
+    else:
+        problem = f"the index of sample_weight has {common:,} of the {len(index):,} labels of X"
+        hint = "give the weights of these rows, such as w.loc[X.index] of a series w of all weights"
+    hint += ", or sample_weight.to_numpy() if only the index is wrong"
+    raise ParameterError(problem, place=WEIGHTS, hint=hint)
 
 
 def open_scores(X: Any, open_table: Callable[[Any], Rows] = open_rows) -> Any:
@@ -410,6 +418,14 @@ def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
     """
     if sample_weight is None:
         return None
+    if isinstance(sample_weight, str):
+        raise ParameterError(
+            f"sample_weight={sample_weight!r}: weights are named by their column only for tables "
+            "of Dask and Spark",
+            place=WEIGHTS,
+            hint=f"give the column, and leave it out of X; in pandas, w = X.pop({sample_weight!r}) "
+            "does both: sample_weight=w",
+        )
     weights = as_floats(sample_weight, "sample_weight")
     rows = "" if n is None else f", and there are {n} rows"
     if n is None:

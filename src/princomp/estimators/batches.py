@@ -9,6 +9,7 @@ from collections.abc import Callable
 from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from princomp import __version__, engines  # its modules are loaded when a name is used
@@ -137,7 +138,11 @@ def merge(self: P, other: PCA) -> P:
     from princomp.estimators.estimator import PCA
 
     check_other_model(other, PCA)
-    check_is_fitted(self)
+    if not self.__sklearn_is_fitted__():
+        raise NotFittedError(
+            f"This {type(self).__name__} instance is not fitted yet. merge adds the rows of "
+            "another fit to a fitted model: begin with the first model, as in first.merge(second)"
+        )
     check_is_fitted(other)
     schema = self._schema.merged(other._schema)
     request = Request.of(self)
