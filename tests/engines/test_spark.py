@@ -233,6 +233,22 @@ def test_invalid_frames_are_refused_with_the_place(spark, columns, arrays):
         PCA(1).fit(arrays.where("false"))
 
 
+def test_the_hints_for_rdds_and_row_matrices_work(spark, rows):
+    from pyspark.mllib.linalg import Vectors as OldVectors
+    from pyspark.mllib.linalg.distributed import RowMatrix
+
+    rdd = spark.sparkContext.parallelize(rows.tolist(), 2)
+    matrix = RowMatrix(rdd.map(OldVectors.dense))
+    names = {"rdd": rdd, "matrix": matrix, "Vectors": Vectors}
+    for given in (rdd, matrix):
+        with pytest.raises(
+            ParameterError, match="X must be a DataFrame of Spark, got its R"
+        ) as caught:
+            PCA(2).fit(given)
+        frame = eval(caught.value.hint.partition(", with Vectors")[0], names)  # code of a hint
+        assert_same_model(PCA(2).fit(frame), rows, n_components=2)
+
+
 def test_a_worker_that_dies_in_mid_partition_counts_its_rows_once(columns, rows, tmp_path):
     marker = os.fspath(tmp_path / "died")
     schema = columns.schema

@@ -245,7 +245,11 @@ def rows_of(frame: DataFrame, columns: Sequence[str] = ()) -> SparkRows:
     ------
     ColumnError, NotNumericError, ShapeError
         If there are no numbers, or several columns of arrays.
+    ParameterError
+        For an RDD, or another object of Spark.
     """
+    if not hasattr(frame, "schema"):
+        raise _not_a_frame(frame)
     column_types = _column_types(frame)
     if len(column_types) < len(frame.schema.fields):
         raise ColumnError("the frame has two columns of the same name", hint="rename one of them")
@@ -290,6 +294,22 @@ def rows_of(frame: DataFrame, columns: Sequence[str] = ()) -> SparkRows:
     return SparkRows.numeric(
         frame, value_columns, tuple(name for name in column_types if name not in value_columns)
     )
+
+
+def _not_a_frame(X: Any) -> ParameterError:
+    """The error for an object of Spark that is not a DataFrame, with a hint on how to get one."""
+    hint = "give a DataFrame"
+    if hasattr(X, "toDF"):
+        hint = 'rdd.map(lambda row: (Vectors.dense(row),)).toDF(["features"]), with Vectors of '
+        hint += "pyspark.ml.linalg"
+    elif hasattr(X, "computePrincipalComponents"):  # a RowMatrix
+        hint = 'matrix.rows.map(lambda row: (row.asML(),)).toDF(["features"])'
+    elif hasattr(X, "toRowMatrix"):
+        hint = 'matrix.toRowMatrix().rows.map(lambda row: (row.asML(),)).toDF(["features"])'
+    elif hasattr(X, "to_spark"):
+        hint = "X.to_spark()"
+    problem = f"X must be a DataFrame of Spark, got its {type(X).__name__}"
+    return ParameterError(problem, place={"parameter": "X"}, hint=hint)
 
 
 def _array_rows(frame: DataFrame, name: str, column_types: dict[str, types.DataType]) -> SparkRows:

@@ -15,7 +15,7 @@ from princomp.errors import ParameterError, PrincompError, ShapeError, warn
 from princomp.io.readers.frames import as_frame, frame_labels, from_frame, index_label, is_frame
 from princomp.io.readers.left_out import row_numbers_note
 from princomp.io.readers.memory import from_sparse, in_memory
-from princomp.io.readers.not_tables import as_one_row
+from princomp.io.readers.not_tables import as_one_row, refuse_containers
 from princomp.io.readers.reader_errors import fewer_rows_error
 from princomp.io.readers.source import Chunk, Source, checksum, stored_arrays
 from princomp.io.readers.source_chain import column_order, reorder_columns
@@ -241,6 +241,7 @@ def _read_batch(batch: Any, requested: tuple[str, ...] | None, index: str | None
     if isinstance(batch, str | bytes | PurePath):
         problem = f"a batch must be rows of numbers, got the text {str(batch)!r}"
         raise ParameterError(problem, hint="Files are given by name, not opened: fit('rows.csv').")
+    refuse_containers(batch)
     shape = np.shape(batch)
     if len(shape) != 2:
         problem = f"a batch has rows and columns, but this {type(batch).__name__} has shape {shape}"

@@ -14,6 +14,8 @@ _CONTAINERS = {
     "anndata.AnnData": "Give adata.X, or adata.to_df() to keep the names; or the .h5ad file.",
     "anndata.CSRDataset": "Give PATH, which is read in blocks; or X.to_memory().",
     "anndata.CSCDataset": "Give PATH; or X.to_memory().",
+    "dask.Delayed": "Give dask.array.vstack([dask.array.from_delayed(x, (n, p), float) for x in "
+    "parts]); of frames, dask.dataframe.from_delayed(parts); or (x.compute() for x in parts).",
     "h5py.Group": "Give PATH, or an array of it that has rows and columns: X['name'].",
     "pyarrow.Dataset": "Give data.to_batches, a function that reads it batch by batch.",
     "pyarrow.Scanner": "Give data.to_batches, a function that reads it batch by batch.",
@@ -35,8 +37,11 @@ def refuse_containers(X: object) -> None:
         name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
         if name in _CONTAINERS:
             problem = f"{name} is not a table"
-            path = _path_of_group(getattr(X, "group", X))
-            hint = _hint_for_fields(X) or _CONTAINERS[name].replace("PATH", path)
+            hint = _CONTAINERS[name]
+            if "PATH" in hint:
+                hint = hint.replace("PATH", _path_of_group(getattr(X, "group", X)))
+            elif name == "xarray.Dataset":
+                hint = _hint_for_fields(X) or hint
             raise ParameterError(problem, place={"parameter": "X"}, hint=hint)
 
 
