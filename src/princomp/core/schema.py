@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -313,9 +313,12 @@ def _differences(known: Iterable[str], given: Iterable[str]) -> dict[str, list[s
     }
 
 
-def open_rows(X: Any) -> Rows:
-    """Open any table, also one of an engine: return its rows, column names and origin."""
-    rows = as_distributed(X)
+def open_rows(X: Any, columns: Sequence[str] | None = None) -> Rows:
+    """Open any table, also one of an engine: return its rows, column names and origin.
+
+    ``columns`` are names that are sought in tables of engines.
+    """
+    rows = as_distributed(X, columns)
     return rows_of(X) if rows is None else (rows, rows.columns, None)
 
 

@@ -215,7 +215,7 @@ class SparkRows(DistributedRows):
             return self.frame
         number = "float" if dtype == np.float32 else "double"
         as_array = self.columns is None
-        new_columns = (f"{names[0].rstrip('0123456789')}_features",) if as_array else names
+        new_columns = (_name_of_arrays(names),) if as_array else names
         compared = _compared(self.frame)
         new = set(map(compared, new_columns))
         taken = [name for name in self.frame.columns if compared(name) in new]
@@ -223,7 +223,7 @@ class SparkRows(DistributedRows):
             raise ColumnError(
                 f"the frame already has a column {taken[0]!r}, the name of a new column",
                 place={"column": taken[0]},
-                hint="rename or drop it before",
+                hint=f"rename or drop it before: df.drop({_quoted_names(taken)})",
             )
         fields = ", ".join(f"`{_quoted(name)}`:{number}" for name in names)
         result_type = f"array<{number}>" if as_array else f"struct<{fields}>"
@@ -241,6 +241,9 @@ class SparkRows(DistributedRows):
 def rows_of(frame: DataFrame, columns: Sequence[str] = ()) -> SparkRows:
     """Return the rows of a DataFrame, from its schema and, if necessary, a look at a few rows.
 
+    If the frame has numeric columns with all names ``columns``, these are the rows; of several
+    columns of arrays, the one that :meth:`SparkRows.map_rows` names after them.
+
     Raises
     ------
     ColumnError, NotNumericError, ShapeError
@@ -256,18 +259,24 @@ def rows_of(frame: DataFrame, columns: Sequence[str] = ()) -> SparkRows:
     arrays = tuple(
         name for name, kind in column_types.items() if _is_array(kind) or _is_vector(kind)
     )
+    numeric = tuple(
+        name for name, kind in column_types.items() if isinstance(kind, types.NumericType)
+    )
+    if columns and set(columns) <= set(numeric):
+        arrays, numeric = (), tuple(name for name in numeric if name in columns)
+    elif columns and (name := _name_of_arrays(columns)) in arrays:
+        arrays = (name,)
     if len(arrays) > 1:
         raise ColumnError(
             f"the frame has several columns of arrays or vectors: {_quoted_names(arrays)}",
             place={"columns": list(arrays)},
             hint="select one: df.select('features')",
         )
-    value_columns = arrays or tuple(
-        name for name, kind in column_types.items() if isinstance(kind, types.NumericType)
-    )
+    value_columns = arrays or numeric
     first = next(iter(column_types), "")
     if (
         not arrays
+        and first in value_columns
         and len(column_types) > 1
         and has_index_name(first)
         and first not in columns
@@ -337,6 +346,11 @@ def _inspect_layout(frame: DataFrame, name: str, kind: types.DataType) -> RowLay
     single = not vectors and isinstance(kind.elementType, types.FloatType)
     dtype = np.dtype(np.float32 if single else np.float64)
     return RowLayout(len(first[0]), dtype, vectors=vectors, sparse=sparse)
+
+
+def _name_of_arrays(names: Sequence[str]) -> str:
+    """The name of a new column of arrays of numbers with these names."""
+    return f"{names[0].rstrip('0123456789')}_features"
 
 
 def _is_vector(kind: types.DataType) -> bool:
