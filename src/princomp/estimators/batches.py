@@ -53,7 +53,8 @@ def partial_fit(self: P, X: Any, y: object = None, sample_weight: SampleWeight =
     Parameters
     ----------
     X : as for ``fit``
-        Any number of rows, dense or sparse; a table with columns but no rows adds nothing.
+        Any number of rows, dense or sparse; a table with columns but no rows adds nothing. The
+        first table sets the columns, also if it has no rows.
     y : ignored
     sample_weight : array of shape (n,), optional
 
