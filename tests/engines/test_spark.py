@@ -164,6 +164,29 @@ def test_a_transform_keeps_the_other_columns_and_collects_nothing(columns, rows)
         model.transform(columns.withColumnRenamed("x1", "other"))
 
 
+def test_columns_of_the_model_are_found_among_others(spark, columns, arrays, rows):
+    model = PCA(2).fit(columns)
+    scores, more = model.transform(columns), {"id": functions.lit(7), "w": functions.lit(2.0)}
+    found = model.transform(columns.withColumns(more).withColumn("v", functions.array("x0")))
+    assert found.columns == [*columns.columns, "id", "w", "v", "PC1", "PC2"]
+    assert found.first()[-2:] == scores.first()[-2:]
+    with pytest.raises(ColumnError, match="not those of the fit"):
+        model.transform(columns.select("x1", "x0", "x2", "x3"))
+    with pytest.raises(ColumnError, match="already has a column 'x0'") as caught:
+        model.inverse_transform(scores)
+    drop = ", ".join(map(repr, columns.columns))
+    assert caught.value.hint == f"rename or drop it before: df.drop({drop})"
+    back = model.inverse_transform(scores.withColumns(more).drop(*columns.columns))
+    assert back.columns == ["PC1", "PC2", "id", "w", *columns.columns]
+    in_memory = PCA(2).fit(rows)
+    expected = in_memory.inverse_transform(in_memory.transform(rows[:1]))
+    np.testing.assert_allclose([back.first()[-4:]], expected, atol=1e-10)
+    of_arrays = PCA(2).fit(arrays)
+    back = of_arrays.inverse_transform(of_arrays.transform(arrays))
+    assert back.columns == ["features", "PC_features", "x_features"]
+    np.testing.assert_allclose([back.first()["x_features"]], expected, atol=1e-10)
+
+
 @pytest.mark.parametrize("kind", ["columns", "arrays"])
 def test_a_column_may_hold_the_weights(kind, rows, request):
     frame = request.getfixturevalue(kind)
@@ -231,6 +254,22 @@ def test_invalid_frames_are_refused_with_the_place(spark, columns, arrays):
         PCA(1).fit(columns.where("x0 > 1e9"))
     with pytest.raises(ShapeError, match="has no rows"):
         PCA(1).fit(arrays.where("false"))
+
+
+def test_the_hints_for_rdds_and_row_matrices_work(spark, rows):
+    from pyspark.mllib.linalg import Vectors as OldVectors
+    from pyspark.mllib.linalg.distributed import RowMatrix
+
+    rdd = spark.sparkContext.parallelize(rows.tolist(), 2)
+    matrix = RowMatrix(rdd.map(OldVectors.dense))
+    names = {"rdd": rdd, "matrix": matrix, "Vectors": Vectors}
+    for given in (rdd, matrix):
+        with pytest.raises(
+            ParameterError, match="X must be a DataFrame of Spark, got its R"
+        ) as caught:
+            PCA(2).fit(given)
+        frame = eval(caught.value.hint.partition(", with Vectors")[0], names)  # code of a hint
+        assert_same_model(PCA(2).fit(frame), rows, n_components=2)
 
 
 def test_a_worker_that_dies_in_mid_partition_counts_its_rows_once(columns, rows, tmp_path):

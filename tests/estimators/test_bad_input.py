@@ -265,11 +265,14 @@ def test_invalid_weights_are_refused(table):
     assert_refused(
         ParameterError, lambda: PCA().fit(table, sample_weight=complex_weights), "complex128"
     )
+    for text in (np.full(60, "1"), ["1"] * 60, pd.Series(["1"] * 60), np.zeros(60, "M8[s]")):
+        assert_refused(ParameterError, lambda w=text: PCA().fit(table, sample_weight=w), "text")
+    assert_refused(ParameterError, lambda: PCA().fit(table, sample_weight="w"), "X.pop('w')")
     only = np.eye(60)[0]
     assert_refused(ShapeError, lambda: PCA().fit(table, sample_weight=only), "weights")
 
 
-def test_weights_with_the_index_of_the_rows_in_another_order_are_refused(table):
+def test_weights_with_labels_of_the_rows_in_other_places_are_refused(table):
     frame = pd.DataFrame(columns(table)).rename(index="r{}".format)
     weights = pd.Series(np.arange(1.0, 61.0), frame.index)
     model = PCA(2).fit(frame, sample_weight=weights)
@@ -282,9 +285,11 @@ def test_weights_with_the_index_of_the_rows_in_another_order_are_refused(table):
         partial(bootstrap, model, n=2),
         partial(diagnostics.rows, model),
     ):
-        act = partial(action, frame, sample_weight=weights[::-1])
         place = {"parameter": "sample_weight"}
+        act = partial(action, frame, sample_weight=weights[::-1])
         assert_refused(ParameterError, act, "another order", "[X.index]", place=place)
+        act = partial(action, frame[30:], sample_weight=weights[20:50])
+        assert_refused(ParameterError, act, "has 20 of the 30 labels", "[X.index]", place=place)
 
 
 @pytest.mark.parametrize("missing", ["error", "drop", "em"])

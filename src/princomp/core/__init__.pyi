@@ -60,7 +60,7 @@ from .schema import (
     TableSchema as TableSchema,
     attach_weights as attach_weights,
     blocks_of as blocks_of,
-    check_order_of_weights as check_order_of_weights,
+    check_index_of_weights as check_index_of_weights,
     check_total_weight as check_total_weight,
     checked_weights as checked_weights,
     open_rows as open_rows,

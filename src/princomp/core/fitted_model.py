@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from princomp.core.fitted import Fitted
 from princomp.core.missing import FILL_METHODS, fill_new_rows
 from princomp.core.request import PCAParameters
-from princomp.core.schema import TableSchema, blocks_of, open_scores
+from princomp.core.schema import TableSchema, blocks_of, open_rows, open_scores
 from princomp.engines import DistributedRows
 from princomp.errors import NotFiniteError, ShapeError, row_words, scores_overflow, warn
 from princomp.io import Origin, RowArray, RowData, Source, listed, not_finite_error
@@ -280,15 +280,18 @@ class PCAModel(FittedModel[Fitted]):
         """Return the model with only what scores and reconstructions need."""
         return replace(self, result=self.result.for_scoring())
 
-    def reconstructions(self, X: Any) -> Any:
-        """Rows (n, p) in the units of the data from scores (n, k) of any origin."""
-        scores = open_scores(X)
+    def reconstructions(self, X: Any, names: Callable[[], Iterable[str]]) -> Any:
+        """Rows (n, p) in the units of the data from scores (n, k) of any origin.
+
+        ``names`` returns those of the scores, which are sought in a frame of Spark.
+        """
+        scores = open_scores(X, lambda table: open_rows(table, tuple(names())))
         if isinstance(scores, DistributedRows):
             self._check_shape((scores.rows or "n", scores.p))
             if scores.resident:
                 return scores.reconstructed(self.result, whiten=self.parameters.whiten)
-            names = self.schema.text_names() if self.schema.names is None else self.schema.names
-            return scores.map_rows(self.for_scoring().reconstruct, names, scores.dtype)
+            columns = self.schema.text_names() if self.schema.names is None else self.schema.names
+            return scores.map_rows(self.for_scoring().reconstruct, columns, scores.dtype)
         parts, first = [], 0
         for block in blocks_of(scores):
             parts.append(self.reconstruct(block, first))

@@ -161,7 +161,10 @@ _CONSTRAINTS = {
     "missing": one_of("error", "drop", *FILL_METHODS),
     "constant": one_of("error", "zero", "drop"),
     "component_names": one_of("PC", "sklearn"),
-    "center": FLAG,
+    "center": Constraint(
+        FLAG.accepts,
+        ("True", "False; for centres c of your own, PCA(center=False).fit(X - c)"),
+    ),
     "whiten": FLAG,
     "copy": FLAG,
     "power_iteration_normalizer": one_of("auto", "QR", "LU", "none"),

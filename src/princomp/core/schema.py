@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -190,8 +190,11 @@ class TableSchema:
                 hint="give the columns that the model was fitted to, in their order",
             )
 
-    def check_same(self, other: TableSchema) -> None:
-        """Refuse the schema of another fit unless its columns are these, in this order.
+    def merged(self, other: TableSchema) -> TableSchema:
+        """Return the schema of the rows of two fits, which must have the same columns in one order.
+
+        Columns without names are taken by position. They get the names of the other fit, so that
+        later tables are compared with these.
 
         Raises
         ------
@@ -200,7 +203,7 @@ class TableSchema:
         known, given = self.text_names(), other.text_names()
         named = None not in (self.names, other.names)
         if self.p == other.p and (not named or known == given):
-            return
+            return replace(self, names=other.names) if self.ignores_names(other.names) else self
         place = _differences(known, given) if named else {}
         what = [f"{which}: {', '.join(names)}" for which, names in place.items() if names]
         hint = "fit the same columns in the same order (columns=)"
@@ -335,9 +338,12 @@ def _differences(known: Iterable[str], given: Iterable[str]) -> dict[str, list[s
     }
 
 
-def open_rows(X: Any) -> Rows:
-    """Open any table, also one of an engine: return its rows, column names and origin."""
-    rows = as_distributed(X)
+def open_rows(X: Any, columns: Sequence[str] | None = None) -> Rows:
+    """Open any table, also one of an engine: return its rows, column names and origin.
+
+    ``columns`` are names that are sought in tables of engines.
+    """
+    rows = as_distributed(X, columns)
     return rows_of(X) if rows is None else (rows, rows.columns, None)
 
 
@@ -369,18 +375,20 @@ def attach_weights(
     Raises
     ------
     ParameterError
-        If the weights are a series whose index is that of the table in another order.
+        If the weights are a series whose index has labels of the table in other places.
     """
     rows = None if sample_weight is None else as_distributed(X)
     if rows is None:
-        check_order_of_weights(X, sample_weight)
+        check_index_of_weights(X, sample_weight)
     if rows is None or (by_chunks and rows.has_chunks and not isinstance(sample_weight, str)):
         return X, sample_weight
     return rows.weighted(sample_weight), None
 
 
-def check_order_of_weights(X: Any, sample_weight: SampleWeight) -> None:
-    """Raise an error if a series of weights has the index of the frame ``X`` in another order.
+def check_index_of_weights(X: Any, sample_weight: SampleWeight) -> None:
+    """Raise an error if a series of weights has labels of the frame ``X`` in other places.
+
+    Weights with an index that has no label of ``X`` belong to the rows by position.
 
     Raises
     ------
@@ -388,15 +396,21 @@ def check_order_of_weights(X: Any, sample_weight: SampleWeight) -> None:
     """
     index: Any = getattr(X, "index", None)
     labels: Any = getattr(sample_weight, "index", None)
-    if not (hasattr(index, "equals") and hasattr(labels, "equals")) or index.equals(labels):
+    if not (hasattr(index, "intersection") and hasattr(labels, "intersection")):
         return
-    if labels.is_unique and len(labels) == len(index) and set(labels) == set(index):
-        raise ParameterError(
-            "the index of sample_weight is that of X in another order",
-            place=WEIGHTS,
-            hint="give sample_weight.loc[X.index], or sample_weight.to_numpy() if only the index "
-            "is wrong",
-        )
+    if index.equals(labels) or len(index) != len(labels):
+        return
+    common = len(index.intersection(labels))
+    if not common:
+        return
+    if common == len(index):
+        problem = "the index of sample_weight is that of X in another order"
+        hint = "give sample_weight.loc[X.index]"
+    else:
+        problem = f"the index of sample_weight has {common:,} of the {len(index):,} labels of X"
+        hint = "give the weights of these rows, such as w.loc[X.index] of a series w of all weights"
+    hint += ", or sample_weight.to_numpy() if only the index is wrong"
+    raise ParameterError(problem, place=WEIGHTS, hint=hint)
 
 
 def open_scores(X: Any, open_table: Callable[[Any], Rows] = open_rows) -> Any:
@@ -432,6 +446,14 @@ def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
     """
     if sample_weight is None:
         return None
+    if isinstance(sample_weight, str):
+        raise ParameterError(
+            f"sample_weight={sample_weight!r}: weights are named by their column only for tables "
+            "of Dask and Spark",
+            place=WEIGHTS,
+            hint=f"give the column, and leave it out of X; in pandas, w = X.pop({sample_weight!r}) "
+            "does both: sample_weight=w",
+        )
     weights = as_floats(sample_weight, "sample_weight")
     rows = "" if n is None else f", and there are {n} rows"
     if n is None:

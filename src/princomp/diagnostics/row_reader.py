@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from princomp.core import Fitted, check_order_of_weights, checked_weights, fitted_model
+from princomp.core import Fitted, check_index_of_weights, checked_weights, fitted_model
 from princomp.diagnostics.arguments import axes_of, feature_names, fitted_of
 from princomp.diagnostics.tables import Contents, checked_frame, frame_of, table
 from princomp.engines import DistributedRows
@@ -88,7 +88,7 @@ class RowReader:
         """
         if isinstance(model, PCA):
             fitted_of(model).require_mean()
-        check_order_of_weights(X, weights)
+        check_index_of_weights(X, weights)
         column = ids if isinstance(ids, str) else None
         wrapped = frame_of(X)
         kind = index = names = None

@@ -253,6 +253,7 @@ def as_distributed(X: object, columns: Sequence[str] | None = None) -> Distribut
     """Return X as rows on an engine (X itself if it already is that); None for other tables.
 
     ``columns`` are those of a fit, which are kept even if the first one looks like a row index.
+    Spark leaves out other columns if it has all of these.
     """
     if isinstance(X, DistributedRows):
         return X

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from princomp import __version__, engines  # its modules are loaded when a name is used
@@ -52,7 +53,8 @@ def partial_fit(self: P, X: Any, y: object = None, sample_weight: SampleWeight =
     Parameters
     ----------
     X : as for ``fit``
-        Any number of rows, dense or sparse; a table with columns but no rows adds nothing.
+        Any number of rows, dense or sparse; a table with columns but no rows adds nothing. The
+        first table sets the columns, also if it has no rows.
     y : ignored
     sample_weight : array of shape (n,), optional
 
@@ -121,7 +123,8 @@ def merge(self: P, other: PCA) -> P:
     Parameters
     ----------
     other : PCA
-        A fit to the same columns; it is not changed.
+        A fit to the same columns; it is not changed. If only one of the two fits had names of
+        columns, the columns are matched by position, and the model keeps these names.
 
     Returns
     -------
@@ -137,13 +140,17 @@ def merge(self: P, other: PCA) -> P:
     from princomp.estimators.estimator import PCA
 
     check_other_model(other, PCA)
-    check_is_fitted(self)
+    if not self.__sklearn_is_fitted__():
+        raise NotFittedError(
+            f"This {type(self).__name__} instance is not fitted yet. merge adds the rows of "
+            "another fit to a fitted model: begin with the first model, as in first.merge(second)"
+        )
     check_is_fitted(other)
-    self._schema.check_same(other._schema)
+    schema = self._schema.merged(other._schema)
     request = Request.of(self)
     stream = _all_rows(self, request)
     stream.merge(_all_rows(other, Request.of(other), "the other fit"))
-    self._fitted = LazyFit(stream, request, self._schema.names)
+    self._schema, self._fitted = schema, LazyFit(stream, request, schema.names)
     return self
 
 

@@ -29,7 +29,7 @@ def inverse_transform(self: PCA, X: Any) -> Any:
     NotFiniteError
         For an infinite score in the host's memory.
     """
-    return self.__fitted_model__().reconstructions(X)
+    return self.__fitted_model__().reconstructions(X, self.get_feature_names_out)
 
 
 def score_samples(self: PCA, X: Any) -> FloatArray:

@@ -236,8 +236,9 @@ def merge(self: K, other: KernelPCA) -> K:
     check_other_model(other, KernelPCA)
     _check_rows_can_be_added(self, "merge")
     mine, theirs = _image_fit(self, "merge"), _image_fit(other, "merge")
-    self._schema.check_same(other._schema)
+    schema = self._schema.merged(other._schema)
     self._fitted = mine.merge(theirs)
+    self._schema = schema
     return self
 
 

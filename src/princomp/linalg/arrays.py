@@ -228,7 +228,12 @@ def as_floats(values: object, name: str) -> FloatArray:
             hint="give a real number, or an array of them",
         )
     try:
-        return np.asarray(unmasked(values), dtype=np.float64)
+        array = np.asarray(unmasked(values))
+        # NumPy would convert text such as "1", and times.
+        objects = array.ravel() if array.dtype.kind == "O" else ()
+        if array.dtype.kind in "SUTMmc" or any(isinstance(value, str | bytes) for value in objects):
+            raise TypeError("it holds text, times or complex numbers")
+        return array.astype(np.float64, copy=False)
     except (TypeError, ValueError, RuntimeError) as error:  # the last one from arrays on a device
         raise ParameterError(
             f"{name} must hold numbers: {error}",

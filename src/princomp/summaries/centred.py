@@ -24,6 +24,8 @@ _SUBNORMAL = np.finfo(np.float64).smallest_subnormal
 # Different doubles of at least this size are more than 1e-162 apart, so that the square of their
 # difference is not 0.
 _MIN_RESOLVED_MEAN = 1e-145
+# Deviations whose squares have a smaller sum are below 1e-157.
+_UNDERFLOWED = 1e-315
 
 
 class Joined(NamedTuple):
@@ -316,12 +318,16 @@ def check_range(summary: Centred, names: Names = None, *, each: bool = False) ->
     may_vary = (summary.mean != 0.0) & (np.abs(summary.mean) < _MIN_RESOLVED_MEAN)
     too_small = (squares < min_squares) & ((squares > 0.0) | may_vary)
     if too_small.any() and (each or not (squares >= large).any()):
-        column = column_name(names, np.flatnonzero(too_small)[0])
+        first = int(np.flatnonzero(too_small)[0])
+        column = column_name(names, first)
+        which, square = ("the column", squares[first]) if each else ("all columns", squares.max())
+        # A sum of squares that have underflowed may be zero, or a few times the smallest double.
+        factor = "1e150" if square > _UNDERFLOWED else "1e300"
         raise NotFiniteError(
             f"the spread of column {column!r} is too small: squares of deviations below "
             "about 1e-154 underflow float64",
             place={"column": column},
-            hint="multiply the column by a power of ten, such as 1e150",
+            hint=f"multiply {which} by a power of ten, such as {factor}",
         )
 
 

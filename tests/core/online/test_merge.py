@@ -310,10 +310,33 @@ def test_incompatible_fits_are_not_merged(table):
         narrow.merge(wide)
 
 
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_model_without_names_adopts_those_of_others(saved, table, tmp_path):
+    """Otherwise, columns of named fits in two orders would be added to each other."""
+    frame = pd.DataFrame(table, columns=list("abcde"))
+    merged = PCA().fit(table[:20]).merge(PCA().fit(frame[20:40]))
+    assert list(merged.feature_names_in_) == list("abcde")
+    if saved:
+        merged.save(tmp_path / "merged.pca")
+        merged = princomp.load(tmp_path / "merged.pca")
+    before = bits(merged)
+    with pytest.raises(ColumnError, match="their order"):
+        merged.merge(PCA().fit(frame[40:][list("edcba")]))
+    assert bits(merged) == before
+    assert_close(merged.merge(PCA().fit(frame[40:])), PCA().fit(table))
+    assert list(merged.merge(PCA().fit(table[:9])).feature_names_in_) == list("abcde")
+    # A refused merge leaves the model without names.
+    unnamed = PCA(scale="range").fit(table)
+    with pytest.raises(NotAvailableError, match="range"):
+        unnamed.merge(PCA().fit(frame))
+    assert not hasattr(unnamed, "feature_names_in_")
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_an_unfitted_model_cannot_be_merged(order, table):
     one, other = [PCA().fit(table), PCA()][::order]
-    with pytest.raises(NotFittedError):
+    hint = "Call 'fit'" if order == 1 else r"begin with the first model, as in first\.merge"
+    with pytest.raises(NotFittedError, match=hint):
         one.merge(other)
 
 

@@ -458,3 +458,31 @@ def test_only_iterators_made_by_a_function_are_closed():
     chunks.close()
     assert closed == [True]
     assert len(list(given)) == 4
+
+
+@every_library
+def test_named_batches_are_compared_with_each_other_after_one_without_names(make):
+    def batches():
+        yield numbers(2)
+        yield make({"a": [1.0], "b": [2.0], "c": [3.0]})
+        yield make({"c": [6.0], "a": [4.0], "b": [5.0]})
+
+    source = BatchedRows(batches)
+    with pytest.warns(UserWarning, match="batch 2 has column names, the first batch has none"):
+        found = all_rows(source)
+    for _ in range(2):  # the warning comes once
+        np.testing.assert_array_equal(found[2:], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        found = all_rows(source)
+    assert source.columns is None
+    other = make({"a": [1.0], "b": [2.0], "x": [3.0]})
+    with (
+        pytest.warns(UserWarning, match="go by position"),
+        pytest.raises(ColumnError, match=r"batch 4: its columns are not those of batch 2; missing"),
+    ):
+        rows_of(*batches(), other)
+
+
+def test_a_batch_without_names_among_named_ones_warns():
+    frame = pd.DataFrame(numbers(2), columns=list("abc"))
+    with pytest.warns(UserWarning, match="first batch has column names, batch 2 has none"):
+        np.testing.assert_array_equal(rows_of(frame, numbers(2)), np.tile(numbers(2), (2, 1)))

@@ -61,6 +61,23 @@ def test_the_hints_for_anndata_work():
     assert table["row"].tolist() == names
 
 
+def test_the_hints_for_delayed_parts_work():
+    dask = pytest.importorskip("dask.array")
+    frames = pytest.importorskip("dask.dataframe")
+    delayed = pytest.importorskip("dask").delayed
+    parts = [delayed(X)[:12], delayed(X)[12:]]
+    for rows in (parts, tuple(parts), iter(parts)):
+        with pytest.raises(ParameterError, match=r"dask\.Delayed is not a table") as caught:
+            PCA(2).fit(rows)
+        hint = "dask.array.vstack([dask.array.from_delayed(x, (n, p), float) for x in parts])"
+        assert hint in caught.value.hint
+    expected = PCA(2).fit(X).mean_
+    arrays = [dask.from_delayed(x, (n, 4), float) for x, n in zip(parts, (12, 8), strict=True)]
+    frame = frames.from_delayed([delayed(pd.DataFrame)(x, columns=list("abcd")) for x in parts])
+    for rows in (dask.vstack(arrays), frame, (x.compute() for x in parts)):
+        np.testing.assert_allclose(PCA(2).fit(rows).mean_, expected, rtol=1e-12)
+
+
 def test_groups_of_open_files_are_answered_with_their_path(tmp_path):
     h5py = pytest.importorskip("h5py")
     path = str(tmp_path / "cells.h5ad")

@@ -215,7 +215,7 @@ class SparkRows(DistributedRows):
             return self.frame
         number = "float" if dtype == np.float32 else "double"
         as_array = self.columns is None
-        new_columns = (f"{names[0].rstrip('0123456789')}_features",) if as_array else names
+        new_columns = (_name_of_arrays(names),) if as_array else names
         compared = _compared(self.frame)
         new = set(map(compared, new_columns))
         taken = [name for name in self.frame.columns if compared(name) in new]
@@ -223,7 +223,7 @@ class SparkRows(DistributedRows):
             raise ColumnError(
                 f"the frame already has a column {taken[0]!r}, the name of a new column",
                 place={"column": taken[0]},
-                hint="rename or drop it before",
+                hint=f"rename or drop it before: df.drop({_quoted_names(taken)})",
             )
         fields = ", ".join(f"`{_quoted(name)}`:{number}" for name in names)
         result_type = f"array<{number}>" if as_array else f"struct<{fields}>"
@@ -241,29 +241,42 @@ class SparkRows(DistributedRows):
 def rows_of(frame: DataFrame, columns: Sequence[str] = ()) -> SparkRows:
     """Return the rows of a DataFrame, from its schema and, if necessary, a look at a few rows.
 
+    If the frame has numeric columns with all names ``columns``, these are the rows; of several
+    columns of arrays, the one that :meth:`SparkRows.map_rows` names after them.
+
     Raises
     ------
     ColumnError, NotNumericError, ShapeError
         If there are no numbers, or several columns of arrays.
+    ParameterError
+        For an RDD, or another object of Spark.
     """
+    if not hasattr(frame, "schema"):
+        raise _not_a_frame(frame)
     column_types = _column_types(frame)
     if len(column_types) < len(frame.schema.fields):
         raise ColumnError("the frame has two columns of the same name", hint="rename one of them")
     arrays = tuple(
         name for name, kind in column_types.items() if _is_array(kind) or _is_vector(kind)
     )
+    numeric = tuple(
+        name for name, kind in column_types.items() if isinstance(kind, types.NumericType)
+    )
+    if columns and set(columns) <= set(numeric):
+        arrays, numeric = (), tuple(name for name in numeric if name in columns)
+    elif columns and (name := _name_of_arrays(columns)) in arrays:
+        arrays = (name,)
     if len(arrays) > 1:
         raise ColumnError(
             f"the frame has several columns of arrays or vectors: {_quoted_names(arrays)}",
             place={"columns": list(arrays)},
             hint="select one: df.select('features')",
         )
-    value_columns = arrays or tuple(
-        name for name, kind in column_types.items() if isinstance(kind, types.NumericType)
-    )
+    value_columns = arrays or numeric
     first = next(iter(column_types), "")
     if (
         not arrays
+        and first in value_columns
         and len(column_types) > 1
         and has_index_name(first)
         and first not in columns
@@ -292,6 +305,22 @@ def rows_of(frame: DataFrame, columns: Sequence[str] = ()) -> SparkRows:
     )
 
 
+def _not_a_frame(X: Any) -> ParameterError:
+    """The error for an object of Spark that is not a DataFrame, with a hint on how to get one."""
+    hint = "give a DataFrame"
+    if hasattr(X, "toDF"):
+        hint = 'rdd.map(lambda row: (Vectors.dense(row),)).toDF(["features"]), with Vectors of '
+        hint += "pyspark.ml.linalg"
+    elif hasattr(X, "computePrincipalComponents"):  # a RowMatrix
+        hint = 'matrix.rows.map(lambda row: (row.asML(),)).toDF(["features"])'
+    elif hasattr(X, "toRowMatrix"):
+        hint = 'matrix.toRowMatrix().rows.map(lambda row: (row.asML(),)).toDF(["features"])'
+    elif hasattr(X, "to_spark"):
+        hint = "X.to_spark()"
+    problem = f"X must be a DataFrame of Spark, got its {type(X).__name__}"
+    return ParameterError(problem, place={"parameter": "X"}, hint=hint)
+
+
 def _array_rows(frame: DataFrame, name: str, column_types: dict[str, types.DataType]) -> SparkRows:
     layout = _layouts.get(frame)
     if layout is None:
@@ -317,6 +346,11 @@ def _inspect_layout(frame: DataFrame, name: str, kind: types.DataType) -> RowLay
     single = not vectors and isinstance(kind.elementType, types.FloatType)
     dtype = np.dtype(np.float32 if single else np.float64)
     return RowLayout(len(first[0]), dtype, vectors=vectors, sparse=sparse)
+
+
+def _name_of_arrays(names: Sequence[str]) -> str:
+    """The name of a new column of arrays of numbers with these names."""
+    return f"{names[0].rstrip('0123456789')}_features"
 
 
 def _is_vector(kind: types.DataType) -> bool:

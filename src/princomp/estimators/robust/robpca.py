@@ -222,7 +222,8 @@ def robpca(
     if total < min(found.total, _MIN_VARIANCE) or not np.isfinite(total + largest * largest):
         change, hint = "much", "divide the rows by a power of ten, or leave out fill values"
         if largest < 1.0:
-            change, hint = "little", "multiply the rows by a power of ten, such as 1e150"
+            change, factor = "little", "1e150" if largest > 1e-200 else "1e300"
+            hint = f"multiply the rows by a power of ten, such as {factor}"
         raise NotFiniteError(
             f"the rows differ too {change} to compute variances in float64: the largest deviation "
             f"from a column's median is {largest:.1e}",

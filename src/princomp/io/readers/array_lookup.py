@@ -27,12 +27,16 @@ _FLATTEN_HINT = _RESHAPE_HINT.format(rows="x.reshape(len(x), -1), with a row for
 
 
 class Member(NamedTuple):
-    """An array in a store, and notes for the user on why it was chosen."""
+    """An array in a store, and notes for the user on it.
+
+    If it is ``transposed``, the store holds an array of shape (p, n), and ``shape`` is (n, p).
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     notes: tuple[str, ...] = ()
+    transposed: bool = False
 
     def __str__(self) -> str:
         size = " × ".join(f"{length:,}" for length in self.shape) or "a single value"
@@ -108,7 +112,7 @@ def pick_array(members: Sequence[Member], inside: str | None, origin: Origin) ->
     if not others:
         return tables[0]
     note = f"{tables[0]} was read, the only table in it; there are also {listed(map(str, others))}"
-    return tables[0]._replace(notes=(note,))
+    return tables[0]._replace(notes=(*tables[0].notes, note))
 
 
 def refuse_not_table(member: Member, origin: Origin) -> None:

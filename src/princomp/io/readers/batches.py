@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from princomp.errors import NotNumericError, ParameterError, PrincompError, ShapeError
+from princomp.errors import NotNumericError, ParameterError, PrincompError, ShapeError, warn
 from princomp.io.readers.frames import as_frame, frame_labels, from_frame, index_label, is_frame
 from princomp.io.readers.left_out import row_numbers_note
 from princomp.io.readers.memory import from_sparse, in_memory
-from princomp.io.readers.not_tables import as_one_row
+from princomp.io.readers.not_tables import as_one_row, refuse_containers
 from princomp.io.readers.reader_errors import fewer_rows_error
 from princomp.io.readers.source import Chunk, Source, checksum, stored_arrays
 from princomp.io.readers.source_chain import column_order, reorder_columns
@@ -34,9 +34,10 @@ class BatchedRows(Source):
     """Rows from an iterator of batches.
 
     The first batch with rows is read immediately. It sets the columns, the dtype (float32 or
-    float64), and whether the rows are sparse. Later batches are converted to match. ``rows`` is
-    None, and ``stored`` counts only the first batch. Errors that the iterator raises pass through
-    unchanged.
+    float64), and whether the rows are sparse. Later batches are converted to match. Batches without
+    names of columns are taken by position, those with names in the order of the first of them; a
+    warning says so if there are both. ``rows`` is None, and ``stored`` counts only the first batch.
+    Errors that the iterator raises pass through unchanged.
 
     Parameters
     ----------
@@ -92,6 +93,9 @@ class BatchedRows(Source):
         # The first batch and the open iterator, with which the first call of chunks() continues.
         self._unread: tuple[list[tuple[int, Any]], _NumberedBatches] | None = ([first], batches)
         self._rows_last_pass: int | None = None
+        # The first batch with names, for messages, and its names.
+        self._named = None if names is None else ("the first batch", names)
+        self._warned = False
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on; earlier rows are read and dropped."""
@@ -153,8 +157,16 @@ class BatchedRows(Source):
         data, names, _ = self._read(number, batch)
         place = {"batch": number}
         order = None
-        if names is not None and self.columns is not None:
-            order = column_order(names, self.columns, f"batch {number}", "the first batch", place)
+        if (names is None) != (self.columns is None) and not self._warned:
+            self._warned = True
+            named, unnamed = f"batch {number}", "the first batch"
+            if names is None:
+                named, unnamed = unnamed, named
+            warn(f"{named} has column names, {unnamed} has none: its columns go by position")
+        if names is not None:
+            if self._named is None:  # the batches before have no names
+                self._named = f"batch {number}", names
+            order = column_order(names, self._named[1], f"batch {number}", self._named[0], place)
         if data.shape[1] != self.p:
             problem = f"batch {number} has {data.shape[1]} columns, the first has {self.p}"
             raise ShapeError(problem, place=place, hint="Give every batch the same columns.")
@@ -236,6 +248,7 @@ def _read_batch(batch: Any, requested: tuple[str, ...] | None, index: str | None
         problem = f"a batch must be rows of numbers, got the text {str(batch)!r}"
         hint = "Files are given by name, not opened, and several as a list: fit(['rows.csv'])."
         raise ParameterError(problem, hint=hint)
+    refuse_containers(batch)
     shape = np.shape(batch)
     if len(shape) != 2:
         problem = f"a batch has rows and columns, but this {type(batch).__name__} has shape {shape}"

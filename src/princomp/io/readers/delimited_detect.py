@@ -39,6 +39,9 @@ _CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _CLEAR_NUMBER = re.compile(r"[+-]?(?:[0-9]+|[0-9]*([.,])(?![0-9]{3}\Z)[0-9]+(?:[eE][+-]?[0-9]+)?)")
 _FRACTION = re.compile(r"[+-]?[0-9]*([.,])[0-9]+(?:[eE][+-]?[0-9]+)?")
 _DECIMAL_COMMA = re.compile(r'"?[+\-\u2212]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?"?')
+# A label, and pairs of the number of a column and a value.
+_SVMLIGHT = re.compile(r"[-+.,0-9eE]+(?: qid:[0-9]+)?(?: [0-9]+:[-+.0-9eE]+)+\s*(?:#.*)?")
+_LINES_OF_SVMLIGHT = 5
 # A symbol such as % or €, or a word at the end, such as kg.
 _UNITS = re.compile(r"[%‰°$€£¥₹]|\s[A-Za-zµμ°/²³]{1,8}$")
 
@@ -96,6 +99,8 @@ def detect_dialect(
     lines = ["" if comment and line.startswith(comment) else line for line in lines]
     lines[:skip] = [""] * len(lines[:skip])
     _refuse_escaped_quotes("\n".join(lines), requested or "".join(_SEPARATORS), path)
+    if requested is None:
+        _refuse_svmlight(lines, path)
     sep = requested or _detect_separator(lines, separator, path)
     if options.comment is None and comment:
         named = _commented_names(written, lines, sep) if options.header != 0 else None
@@ -157,6 +162,15 @@ def _refuse_escaped_quotes(text: str, separators: str, path: Path) -> None:
             "write.csv, or write.table with qmethod='double'.",
             line=line,
         )
+
+
+def _refuse_svmlight(lines: Sequence[str], path: Path) -> None:
+    """Refuse rows of the svmlight format, of which only the labels would be numbers."""
+    first = [line for line in lines if line.strip()][:_LINES_OF_SVMLIGHT]
+    if first and all(map(_SVMLIGHT.fullmatch, first)):
+        problem = f"lines such as {first[0]!r} are of the svmlight format"
+        hint = "Give sklearn.datasets.load_svmlight_file(path)[0], a sparse matrix."
+        raise malformed(path, problem, hint)
 
 
 def _detect_comment(lines: Sequence[str]) -> str:

@@ -98,13 +98,32 @@ _FORMATS = {
 
 ENDINGS = tuple(_FORMATS)
 
-# Endings of tables that other programs read, for hints.
-_R_ENDINGS = (".rds", ".rdata", ".rda")
-_PANDAS_READERS = {
-    **dict.fromkeys((".sav", ".zsav"), "read_spss"),
-    **dict.fromkeys((".sas7bdat", ".xpt"), "read_sas"),
-    **dict.fromkeys((".xls", ".xlsb"), "read_excel"),
-    ".dta": "read_stata",
+# Hints for the endings of tables that other programs read.
+_HINTS = {
+    **dict.fromkeys(
+        (".rds", ".rdata", ".rda"),
+        "In R, write.csv(x, 'x.csv') saves the table x as CSV, which can be read.",
+    ),
+    ".mat": "A file of save -v7.3 is HDF5: give it the ending .h5, and name a matrix X as in "
+    "x.h5::X. For others, give scipy.io.loadmat(path)['X'] in Python, or in MATLAB "
+    "writematrix(X, 'x.csv').",
+    **dict.fromkeys(
+        (".svm", ".libsvm", ".svmlight"),
+        "Give sklearn.datasets.load_svmlight_file(path)[0], a sparse matrix.",
+    ),
+    **{
+        ending: "Save the table as CSV or Parquet; or read it with "
+        f"pandas.{reader} in Python, and give the frame."
+        for ending, reader in (
+            (".dta", "read_stata"),
+            (".sas7bdat", "read_sas"),
+            (".sav", "read_spss"),
+            (".xls", "read_excel"),
+            (".xlsb", "read_excel"),
+            (".xpt", "read_sas"),
+            (".zsav", "read_spss"),
+        )
+    },
 }
 # Number of files in a folder in which a table is sought, for a hint.
 _MAX_NAMES_TRIED = 1_000
@@ -129,6 +148,12 @@ def split_inside(name: str | os.PathLike[str]) -> tuple[Path, str | None]:
 def format_of(path: Path) -> tuple[str, Format]:
     """The ending of an existing file, and its format."""
     ending = ending_of(path)
+    outside, _, inside = str(path).partition("::")
+    if inside and not path.exists() and os.path.isfile(outside):
+        path, ending = Path(outside), ending_of(outside)
+        if ending is not None:
+            problem = f"a {ending} file has no parts, and '::{inside}' names one"
+            raise file_error(ParameterError, path, problem, f"Give {outside} alone.")
     may_be_folder = ending is not None and ending.startswith(".zarr")
     if not (may_be_folder and os.path.isdir(path)):
         _refuse_absent(path)
@@ -137,13 +162,7 @@ def format_of(path: Path) -> tuple[str, Format]:
         raise file_error(ParameterError, path, "it is a model, and a table is needed", hint)
     if ending is None:
         problem = "its name does not say what kind of table it is"
-        hint = f"Known endings are {', '.join(ENDINGS)}."
-        suffix = path.suffix.lower()
-        if suffix in _R_ENDINGS:
-            hint = "In R, write.csv(x, 'x.csv') saves the table x as CSV, which can be read."
-        elif suffix in _PANDAS_READERS:
-            hint = "Save the table as CSV or Parquet; or read it with "
-            hint += f"pandas.{_PANDAS_READERS[suffix]} in Python, and give the frame."
+        hint = _HINTS.get(path.suffix.lower(), f"Known endings are {', '.join(ENDINGS)}.")
         raise file_error(ParameterError, path, problem, hint)
     return ending, _FORMATS[ending]
 

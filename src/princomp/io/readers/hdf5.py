@@ -12,6 +12,7 @@ from typing import Any
 
 import h5py
 import numpy as np
+from numpy.typing import NDArray
 
 from princomp.io.readers.array_lookup import Member, name_list, pick_array, refuse_id_column
 from princomp.io.readers.chunk_plan import Tiling
@@ -24,6 +25,8 @@ from princomp.io.readers.stored_array import StoredArray
 
 def open_hdf5(path: Path, selection: Selection, inside: str | None = None) -> Source:
     """Open a two-dimensional dataset in an HDF5 file; its first dimension is the rows.
+
+    MATLAB stores matrices with the columns as the first dimension: they are transposed.
 
     Parameters
     ----------
@@ -100,7 +103,7 @@ def members_of(path: Path, file: h5py.File, inside: str | None) -> tuple[list[Me
         if "pandas_type" in node.attrs:
             frames.append(name)
         elif isinstance(node, h5py.Dataset):
-            members.append(Member(name, node.shape or (), node.dtype))
+            members.append(_member(name, node))
 
     with reading(path, "HDF5"):
         if inside and inside in file and isinstance(file[inside], h5py.Dataset):
@@ -113,6 +116,33 @@ def members_of(path: Path, file: h5py.File, inside: str | None) -> tuple[list[Me
     return members, frames
 
 
+def _member(name: str, dataset: h5py.Dataset) -> Member:
+    """Describe a dataset; matrices of MATLAB, as ``save -v7.3`` writes them, are transposed."""
+    shape: tuple[int, ...] = dataset.shape or ()
+    dtype = dataset.dtype
+    matlab_class = dataset.attrs.get("MATLAB_class")
+    if matlab_class is None or len(shape) != 2:
+        return Member(name, shape, dtype)
+    if matlab_class in (b"char", "char"):
+        dtype = np.dtype("U1")  # stored as numbers of letters
+    note = f"{name} is a matrix of MATLAB, which stores the columns first: its {shape[-1]:,} rows "
+    note += "are read as the rows"
+    return Member(name, shape[::-1], dtype, (note,), transposed=True)
+
+
+class _Transposed:
+    """A dataset with rows and columns exchanged, from which slices are read."""
+
+    def __init__(self, dataset: h5py.Dataset) -> None:
+        self._dataset = dataset
+        self.shape, self.dtype = dataset.shape[::-1], dataset.dtype
+
+    def __getitem__(self, index: tuple[slice, slice]) -> NDArray[Any]:
+        rows, columns = index
+        values: NDArray[Any] = self._dataset[columns, rows]
+        return values.T
+
+
 @dataclass(kw_only=True, eq=False)
 class Hdf5Array(StoredArray):
     """Rows of a dataset; h5py has a global lock, so reading in several threads gains nothing."""
@@ -123,6 +153,10 @@ class Hdf5Array(StoredArray):
         # No cache: each tile is needed only once, and HDF5 reads uncompressed tiles in parts
         # only if they do not fit in the cache.
         return open_file(self.path)
+
+    def _array(self, store: h5py.File) -> Any:
+        dataset = super()._array(store)
+        return _Transposed(dataset) if self.member.transposed else dataset
 
 
 def _absent_part(path: Path, dataset: h5py.Dataset) -> str | None:
@@ -164,6 +198,8 @@ def dataset_source(
             hint = "Put the file into the folder that it had, or into that of this file."
             raise malformed(path, problem, hint)
         tile_rows, tile_columns = dataset.chunks or (1, member.shape[1])
+        if member.transposed:
+            tile_columns, tile_rows = dataset.chunks or dataset.shape
         filters = dataset.id.get_create_plist().get_nfilters()
         nbytes = dataset.id.get_storage_size()
         packing = Packing.of_dataset(dataset)

@@ -300,6 +300,7 @@ def in_memory(X: Any) -> Rows:
         data = from_sparse(X.data) if sp.issparse(X.data) else as_rows(X.data)
         return data, X.columns, X.row_origin
     if type(X) in (list, tuple):
+        refuse_containers(next(iter(X), None))
         if X and len(getattr(X[0], "shape", ())) == 2:
             problem = f"this {type(X).__name__} holds tables, and one table is needed"
             hint = "give X[0]" if len(X) == 1 else "give iter(X), which is read as one table"

@@ -15,6 +15,8 @@ _CONTAINERS = {
     "anndata.AnnData": "Give adata.X, or adata.to_df() to keep the names; or the .h5ad file.",
     "anndata.CSRDataset": "Give PATH, which is read in blocks; or X.to_memory().",
     "anndata.CSCDataset": "Give PATH; or X.to_memory().",
+    "dask.Delayed": "Give dask.array.vstack([dask.array.from_delayed(x, (n, p), float) for x in "
+    "parts]); of frames, dask.dataframe.from_delayed(parts); or (x.compute() for x in parts).",
     "h5py.Group": "Give PATH, or an array of it that has rows and columns: X['name'].",
     "numpy.NpzFile": "Give PATH, or an array of it that has rows and columns: ARRAYS.",
     "pandas.DataFrameGroupBy": "Give X.obj, all rows, or fit each group: for name, group in X.",
@@ -41,9 +43,12 @@ def refuse_containers(X: object) -> None:
         name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
         if name in _CONTAINERS:
             problem = f"{name} is not a table"
-            arrays = " or ".join(f"X[{key!r}]" for key in getattr(X, "files", ()))
-            hint = _CONTAINERS[name].replace("ARRAYS", arrays).replace("PATH", _path_of(X), 1)
-            hint = _hint_for_fields(X) or hint
+            hint = _CONTAINERS[name]
+            if "PATH" in hint:
+                arrays = " or ".join(f"X[{key!r}]" for key in getattr(X, "files", ()))
+                hint = hint.replace("ARRAYS", arrays).replace("PATH", _path_of(X), 1)
+            elif name == "xarray.Dataset":
+                hint = _hint_for_fields(X) or hint
             raise ParameterError(problem, place={"parameter": "X"}, hint=hint)
 
 

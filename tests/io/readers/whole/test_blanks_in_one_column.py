@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 from file_cases import refused
+from sklearn.datasets import load_svmlight_file
 
 from helpers import read_whole
-from princomp.errors import MalformedFileError, ShapeError
+from princomp import PCA
+from princomp.errors import MalformedFileError, PrincompError, ShapeError
+from princomp.io.readers.files import open_files
 from princomp.io.readers.read_options import ReadOptions
 
 PSL = (
@@ -41,3 +44,13 @@ def test_an_id_column_may_be_the_only_one(write):
     assert error.hint == "Leave id_column= out."
     error = refused(ShapeError, write("x,y\n1,2\n2,1\n"), id_column="x", exclude=["y"])
     assert error.hint == "Exclude fewer columns."
+
+
+@pytest.mark.parametrize("name", ["x.txt", "x.csv", "x.svm", "x.libsvm", "x.svmlight"])
+def test_svmlight_files_are_refused_with_a_hint_that_works(tmp_path, name):
+    path = tmp_path / name
+    path.write_text("".join(f"{i % 2} 0:{i}.5 1:-2e-1 3:{i * i}\n" for i in range(9)))
+    with pytest.raises(PrincompError) as caught:
+        open_files([path])
+    assert caught.value.hint.startswith("Give sklearn.datasets.load_svmlight_file(path)[0]")
+    assert PCA().fit(load_svmlight_file(path)[0]).n_features_in_ == 4
