@@ -176,3 +176,10 @@ def test_with_all_components_t2_alone_has_limits():
     assert np.isfinite(table["t2_limit"]).all()
     assert np.isnan(table["q_limit"]).all()
     assert not table["q"].any()
+
+
+def test_rows_without_known_cells_are_skipped(model):
+    rows = normal_rows(5, 19)
+    rows[1, :3] = rows[2] = np.nan
+    with pytest.warns(UserWarning, match="^1 row of X has no known cells and is skipped$"):
+        outliers(model, rows)

@@ -356,10 +356,10 @@ def outliers(
         ``beyond`` ("T2", "Q" or "T2, Q"), and ``t2_variables``, ``q_variables``: the names
         of the variables that contribute most to a statistic beyond its limit, the largest
         first. Sorted by the larger of the two ratios to the limit. A limit that cannot be
-        computed is NaN, with a warning. Rows with missing values, which a model with
-        ``missing="drop"`` accepts, are skipped; a warning counts them. If the model has
-        ``missing="em"`` or ``"nipals"``, rows with filled cells have limits of their own, and
-        ``filled`` is the number of these cells; see :func:`distances`.
+        computed is NaN, with a warning. Rows without scores are skipped; a warning
+        counts them: with ``missing="drop"`` those with missing values, with ``"em"`` and
+        ``"nipals"`` those without any known cell. With these two, rows with filled cells have
+        limits of their own, and ``filled`` is the number of these cells; see :func:`distances`.
 
     Raises
     ------
@@ -398,7 +398,9 @@ def outliers(
     row, position, t2, t2_cutoff, q, q_cutoff, t2_names, q_names, filled = reader.collect(measure)
     cutoffs.warn_of_rows_without_limits()
     if n_incomplete:
-        warn(f"{n_incomplete:,} rows of X have missing values and are skipped")
+        words = "no known cells" if reader.fills else "missing values"
+        verbs = ("has", "is") if n_incomplete == 1 else ("have", "are")
+        warn(f"{counted(n_incomplete, 'row')} of X {verbs[0]} {words} and {verbs[1]} skipped")
     order = np.argsort(-np.fmax(t2 / t2_cutoff, q / q_cutoff), kind="stable")
     one_limit = np.where(t2 > t2_cutoff, "T2", "Q")
     beyond = np.where((t2 > t2_cutoff) & (q > q_cutoff), "T2, Q", one_limit)
