@@ -181,6 +181,28 @@ def test_missing_cells_at_transform(princomp, model, tmp_path):
     assert princomp("rotate", "varimax", "drop.pca", "t.csv").err == f"note: {note}\n"
 
 
+def test_rows_with_filled_cells_are_counted(princomp, tmp_path):
+    names = "State,Murder,Assault,UrbanPop,Rape"
+    args = ("--id", "State", "-k", 2, "--missing", "em", "-m", "em.pca", "-o", "em")
+    assert princomp("fit", ARRESTS, *args).code == 0
+    filled = "note: rows with filled cells: 2\n"
+    empty = "note: rows without values: 1; their scores are empty\n"
+    incomplete = ["v,1,NA,3,4", "w,NA,NA,NA,20"]
+    commands = (
+        ("transform", "em.pca", "t.csv", "-o", "s.csv"),
+        ("rotate", "varimax", "em.pca", "t.csv", "-o", "rotated"),
+        ("report", "em.pca", "t.csv", "--not-training", "-o", "r.html"),
+        ("plot", "outliers", "em.pca", "t.csv", "-o", "o.svg"),
+    )
+    for more, notes in (([], filled), (["x,,NA,,"], filled + empty)):
+        write_csv(tmp_path / "t.csv", names, "u,1,2,3,4", *incomplete, *more)
+        for command in commands:
+            assert princomp(*command, "--force").err == notes
+    write_csv(tmp_path / "t.csv", names, "u,1,2,3,4", "x,,NA,,")
+    for command in commands:
+        assert princomp(*command, "--force").err == empty
+
+
 def test_json_holds_the_rows_or_their_file(princomp, model, tmp_path):
     document = princomp("transform", model, ARRESTS, "--json").document
     assert document["document"] == "princomp.transform"

@@ -270,7 +270,7 @@ def test_rows_with_missing_values_are_skipped_and_counted(arrests):
     model = PCA(2, scale="unit", missing="drop").fit(arrests)
     with_nan = arrests.copy()
     with_nan[[1, 5], 0] = np.nan
-    with pytest.warns(UserWarning, match="2 rows of X have missing values"):
+    with pytest.warns(UserWarning, match="2 rows of X have missing values and are skipped"):
         table = outliers(model, with_nan, frame="listing")
     assert table["position"].tolist() == [38]
 
@@ -290,7 +290,7 @@ def test_rows_with_missing_values_have_no_q_if_all_components_are_kept(arrests):
     assert np.flatnonzero(np.isnan(table["t2"])).tolist() == [3]
     np.testing.assert_array_equal(table["q"], np.where(np.arange(50) == 3, np.nan, 0.0))
     assert np.isnan(contributions(model, X[3:4], form="wide", frame="listing")["q_x0"]).all()
-    with pytest.warns(UserWarning, match="1 rows of X have missing values"):
+    with pytest.warns(UserWarning, match="1 row of X has missing values and is skipped"):
         outliers(model, X, frame="listing")
 
 

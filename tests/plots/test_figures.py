@@ -240,6 +240,24 @@ def test_rows_with_missing_values_are_counted_in_a_note(arrests):
     assert "2 rows are too few for 1 component:" in shown
 
 
+def test_filled_rows_are_scaled_to_the_limits_of_complete_rows(arrests):
+    model, X = PCA(2, scale="unit", missing="em").fit(arrests), arrests.copy()
+    X[[3, 9], 1] = np.nan
+    X[9] *= 2.0
+    table = diagnostics.distances(model, X, level=0.95, frame="listing")
+    limits = diagnostics.limits(model)
+    ax = plots.outliers(model, X)
+    assert "2 rows with filled cells: scaled to these limits" in text_of(ax)
+    n_beyond = len(diagnostics.outliers(model, X, frame="listing"))
+    assert f"{n_beyond} of 50 rows are beyond a limit" in text_of(ax)
+    drawn = offsets(ax)
+    for row in (3, 9):
+        ratios = [table[name][row] / table[f"{name}_limit"][row] for name in ("t2", "q")]
+        place = np.array(ratios) * [limits.t2_new, limits.q]
+        assert np.abs(drawn - place).max(axis=1).min() < 1e-9 * place.max()
+    assert "filled" not in text_of(plots.outliers(model, arrests))
+
+
 def test_labels_stay_with_their_rows_if_others_are_left_out(arrests, states):
     X = arrests.copy()
     X[3, 1] = np.nan

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from princomp import PCA, bootstrap, errors, report
+from princomp.diagnostics import outliers
 from princomp.plots import DARK, LIGHT, contrast
 from princomp.plots.style import BLUE, VERMILLION, mix_colours
 from princomp.reports.figures import dark_colour
@@ -139,6 +140,29 @@ def test_filled_cells_get_a_caution_and_no_bootstrap(arrests, draw_only):
     complete = Page(report(PCA(2, scale="unit").fit(arrests))).text
     assert "no bootstrap, because no rows were given" in complete
     assert "seem to explain" not in complete
+
+
+@pytest.mark.parametrize("n_filled", [1, 40])
+def test_filled_rows_are_compared_with_limits_of_their_own(n_filled, draw_only):
+    draw_only()
+    rng = np.random.default_rng(0)
+    mixing = rng.standard_normal((2, 8))
+    X = rng.standard_normal((500, 2)) @ mixing + 0.2 * rng.standard_normal((500, 8))
+    model, new = PCA(2, missing="em").fit(X), X[:40].copy()
+    new[:, 7] += 1.2
+    new[:n_filled, :4] = np.nan
+    expected = outliers(model, new, frame="listing")
+    page = Page(report(model, new, training=False))
+    assert f"{len(expected)} of 40 rows" in page.text
+    beyond = {line[0][0]: line[-1][0] for line in page.tables["table-rows"]}
+    assert [beyond[str(row)] for row in expected["row"]] == [
+        label.replace("T2", "T²") for label in expected["beyond"]
+    ]
+    assert (
+        f"Missing cells of {n_filled} row{'s' if n_filled > 1 else ''} were filled. " in page.text
+    )
+    assert "limits of their own" in page.text
+    assert "were filled" not in Page(report(model, X[:40], training=False)).text
 
 
 # ---- components in words --------------------------------------------------------------

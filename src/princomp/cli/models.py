@@ -187,7 +187,8 @@ def transform(model: Path, files: tuple[str, ...], **options: Any) -> None:
     source, notes = open_for_model(files, pca)
     fitted.schema.check_width(source.p)
     columns = reports.component_names(fitted.k)
-    write_rows("transform", source, fitted.chunk_scores, columns, notes, options)
+    scores = IncompleteRows(fitted.chunk_scores, fitted.missing)
+    write_rows("transform", source, scores, columns, notes, options)
 
 
 @command
@@ -309,8 +310,9 @@ def rotate(
     if files:
         source, source_notes = open_for_model(files, pca)
         notes += source_notes
-        core.fitted_model(pca).schema.check_width(source.p)
-        scores = IncompleteRows(partial(diagnostics.rotated_scores, rotation))
+        fitted = core.fitted_model(pca)
+        fitted.schema.check_width(source.p)
+        scores = IncompleteRows(partial(diagnostics.rotated_scores, rotation), fitted.missing)
         file, n = outputs["scores"], pca.n_samples_
         write_scores(scores, source, file, components, force, as_json, n)
         notes += scores.notes()

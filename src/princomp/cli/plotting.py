@@ -29,7 +29,7 @@ from princomp.cli.options import (
     read_options,
 )
 from princomp.cli.output import print_result
-from princomp.cli.results import check_outputs
+from princomp.cli.results import check_outputs, notes_on_rows
 from princomp.errors import NotAvailableError
 
 if TYPE_CHECKING:
@@ -169,6 +169,8 @@ def plot(
     with _missing_characters() as missing:
         drawn = _draw(draw, figure, arguments, figure_options, dark)
         _save(drawn, output, force, missing)
+    if rows is not None:
+        notes = [*notes, *notes_on_rows(core.fitted_model(pca), rows)]
     notes = [*notes, *_notes_on_font(missing, output)]
     outputs = {"picture": output}
     print_result("plot", as_json, list_files=False, figure=figure, notes=notes, files=outputs)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp import io, reports
+from princomp import core, io, reports
 from princomp.cli.inputs import is_table, model_and_rows
 from princomp.cli.options import (
     INPUT,
@@ -23,7 +23,7 @@ from princomp.cli.options import (
     notes_on_read_options,
 )
 from princomp.cli.output import print_result
-from princomp.cli.results import check_outputs, output_stem
+from princomp.cli.results import check_outputs, notes_on_rows, output_stem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -104,6 +104,8 @@ def report(
     )
     if rows is None:
         notes = [*notes, *notes_on_read_options("DATA")]
+    elif not is_fit:
+        notes = [*notes, *notes_on_rows(core.fitted_model(pca), rows)]
     k, outputs = pca.n_components_, {"report": output}
     print_result("report", as_json, n_components=k, notes=notes, files=outputs)
 

@@ -146,24 +146,50 @@ def write_scores(
 
 
 class IncompleteRows:
-    """Computes scores as ``compute`` does, and counts the rows whose scores are empty."""
+    """Computes scores as ``compute`` does, and counts the rows with missing cells.
 
-    def __init__(self, compute: Callable[..., Any]) -> None:
-        self.compute, self.count = compute, 0
+    ``missing`` says how the model treats such cells.
+    """
 
-    def __call__(self, *rows_and_place: Any) -> Any:
+    def __init__(self, compute: Callable[..., Any], missing: str) -> None:
+        self.compute, self.fills = compute, missing in core.FILL_METHODS
+        self.incomplete = self.without_values = 0
+
+    def __call__(self, rows: Any, *place: Any) -> Any:
         """Compute the scores of some rows."""
-        import numpy as np
-
-        scores = self.compute(*rows_and_place)
-        self.count += int(np.isnan(scores[:, :1]).sum())
+        scores = self.compute(rows, *place)
+        self.count(rows)
         return scores
 
+    def count(self, rows: Any) -> None:
+        """Count some rows, whose cells are finite or missing."""
+        import numpy as np
+
+        incomplete = np.isnan(rows @ np.zeros(rows.shape[1], dtype=rows.dtype))
+        part = rows[np.flatnonzero(incomplete)]
+        cells = part if isinstance(part, np.ndarray) else part.toarray()
+        self.incomplete += len(cells)
+        self.without_values += int(np.isnan(cells).all(axis=1).sum())
+
     def notes(self) -> list[str]:
-        """A note on the rows without scores so far."""
-        if not self.count:
-            return []
-        return [f"rows with missing values: {self.count:,}; their scores are empty"]
+        """Notes on the rows so far whose cells were filled, or that have no scores."""
+        empty, what = self.incomplete, "with missing values"
+        notes = []
+        if self.fills:
+            empty, what = self.without_values, "without values"
+            if filled := self.incomplete - empty:
+                notes.append(f"rows with filled cells: {filled:,}")
+        return [*notes, f"rows {what}: {empty:,}; their scores are empty"] if empty else notes
+
+
+def notes_on_rows(fitted: Any, source: io.Source) -> list[str]:
+    """Notes on the rows of a source that have missing cells, if it can be read again."""
+    if fitted.missing == "error" or not source.repeatable:
+        return []
+    counted = IncompleteRows(fitted.chunk_scores, fitted.missing)
+    for chunk in source.checked_chunks():
+        counted.count(chunk.data)
+    return counted.notes()
 
 
 def write_rows(
@@ -176,7 +202,8 @@ def write_rows(
 ) -> None:
     """Write rows that ``compute`` returns for those of a source to a file, stdout or the document.
 
-    ``compute`` is called as in :func:`write_scores`. In the document, numbers that are not finite
+    ``compute`` is called as in :func:`write_scores`; if it counts incomplete rows, notes say how
+    many there are. In the document, numbers that are not finite
     become null, and ids that are not numbers or text become text.
     """
     import numpy as np
@@ -184,11 +211,11 @@ def write_rows(
     output, as_json = options["output"], options["as_json"]
     if output is None or as_json:
         require_stdout()
-    is_transform, counted = command == "transform", IncompleteRows(compute)
+    is_transform = command == "transform"
     contents: dict[str, Any] = {"columns": columns, "notes": notes}
     if as_json and output is None:
-        blocks = list(_blocks(source, counted))
-        notes += counted.notes() if is_transform else []
+        blocks = list(_blocks(source, compute))
+        notes += compute.notes() if isinstance(compute, IncompleteRows) else []
         data, ids = np.concatenate([data for data, _ in blocks]), None
         rows = data.astype(object)
         rows[~np.isfinite(data)] = None  # JSON has no NaN
@@ -199,12 +226,12 @@ def write_rows(
         return
     target, force = sys.stdout.buffer if output is None else output, options["force"]
     try:
-        n = _write_blocks(target, source, counted, columns, force, numbered=is_transform)
+        n = _write_blocks(target, source, compute, columns, force, numbered=is_transform)
     except OutputError as error:
         if output is None and isinstance(error.__cause__, OSError):
             raise stdout_failure(error.__cause__) from error
         raise
-    notes += counted.notes() if is_transform else []
+    notes += compute.notes() if isinstance(compute, IncompleteRows) else []
     contents["files"] = {"data": output}
     print_result(command, as_json, list_files=False, rows=n, **contents)
 

@@ -243,7 +243,8 @@ class Stream:
         NotAvailableError
             If the summary does not allow it: with ``"full"``, ranges or decay.
         ShapeError
-            If more rows, or more incomplete ones, are removed than were added.
+            If more rows, or more incomplete ones, are removed than were added, or all rows by
+            other ones.
         MemoryLimitError
             If the scatter of a triangle does not fit in memory.
         """
@@ -285,6 +286,7 @@ class Stream:
             )
         remaining, added = max(complete - removed, 0), total.rows
         if not remaining and abs(added - folded.summary.rows) <= WEIGHT_TOLERANCE * added:
+            total.check_same_rows(folded.summary)
             self._summary = kind.empty(self.p)  # a difference would leave rounding errors
         else:
             self._summary = total.remove(folded.summary)

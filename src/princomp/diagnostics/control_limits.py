@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -14,7 +14,6 @@ from scipy import special
 from princomp.core import Fitted, fitted_model
 from princomp.diagnostics.arguments import (
     Names,
-    axes_of,
     check_count,
     checked_level,
     fitted_of,
@@ -22,6 +21,7 @@ from princomp.diagnostics.arguments import (
     shared_docs,
     variable_names,
 )
+from princomp.diagnostics.row_limits import Projector, RowLimits, q_limit
 from princomp.diagnostics.row_reader import Block, RowReader
 from princomp.diagnostics.tables import is_long_form, pair_columns
 from princomp.errors import NotAvailableError, counted, warn
@@ -103,7 +103,9 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
     Notes
     -----
     Tracy, Young & Mason (1992) for T²; Jackson & Mudholkar (1979) and Pearson (1959) for Q. They
-    assume multivariate normal rows. If rows have weights, n is their sum.
+    assume multivariate normal rows, all of whose cells are known: :func:`outliers`, and
+    :func:`distances` with a level, have limits for rows with filled cells. If rows have weights, n
+    is their sum.
 
     Examples
     --------
@@ -182,67 +184,18 @@ def residual_variances(fitted: Fitted, k: int) -> FloatArray | None:
     return residual[residual > fitted.spectrum.resolution]
 
 
-def q_limit(variances: FloatArray, level: float) -> tuple[float, str]:
-    """Return the limit of Q from the variances outside the components, and the method.
-
-    Jackson and Mudholkar's power of Q is nearly normal if the power is positive. With one large
-    variance and many small ones it is negative, and their limit may be many times too large.
-    Pearson's limit is that of a shifted χ² with the first three moments of Q.
-
-    ``variances`` are normalised first, so that third powers neither overflow nor underflow.
-    """
-    total = float(variances.sum())
-    shares = variances / total
-    theta2, theta3 = float((shares**2).sum()), float((shares**3).sum())
-    power = 1.0 - 2.0 * theta3 / (3.0 * theta2**2)
-    growth = special.ndtri(level) * np.sqrt(2.0 * theta2) + theta2 * (power - 1.0)
-    if power > 0.0 and power * growth > -1.0:
-        limit = float(np.exp(np.log1p(power * growth) / power))
-        return total * limit, "jackson-mudholkar"
-    freedom = theta2**3 / theta3**2
-    chi2 = 2.0 * float(special.gammaincinv(freedom / 2.0, level))
-    return total * (1.0 + theta3 / theta2 * (chi2 - freedom)), "pearson"
-
-
 # ---- distances and contributions ------------------------------------------------------
-
-
-class Projector(NamedTuple):
-    """The axes (p, k) with variances (k,) above the resolution."""
-
-    axes: FloatArray
-    variances: FloatArray
-
-    @classmethod
-    def of(cls, fitted: Fitted) -> Projector:
-        """Take the axes of a fit."""
-        k = fitted.n_resolved
-        return cls(axes_of(fitted, slice(k)), fitted.variances[:k])
-
-    def residuals(self, rows: FloatArray) -> FloatArray:
-        """Return the parts of rows (m, p) orthogonal to the axes."""
-        p, k = self.axes.shape
-        if k == p:  # exactly zero, except in rows with missing values
-            incomplete = np.isnan(rows).any(axis=1, keepdims=True)
-            return np.where(incomplete, np.nan, np.zeros_like(rows))
-        return rows - (rows @ self.axes) @ self.axes.T
-
-    def t2_and_q(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return T² and Q (m,) of rows (m, p)."""
-        t2 = ((rows @ self.axes / np.sqrt(self.variances)) ** 2).sum(axis=1)
-        residuals = self.residuals(rows)
-        return t2, np.einsum("ij,ij->i", residuals, residuals)
-
-    def contributions(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return contributions (m, p) of variables to T² and, with the residual's sign, to Q."""
-        scaled_rows = ((rows @ self.axes) / self.variances) @ self.axes.T
-        residuals = self.residuals(rows)
-        return rows * scaled_rows, residuals * np.abs(residuals)
 
 
 @shared_docs
 def distances(
-    model: PCA, X: object, *, ids: Iterable[object] | None = None, frame: str | None = None
+    model: PCA,
+    X: object,
+    *,
+    level: float | None = None,
+    training: bool = False,
+    ids: Iterable[object] | None = None,
+    frame: str | None = None,
 ) -> Any:
     """Compute T² and Q of rows: distances within the components and from them.
 
@@ -251,6 +204,10 @@ def distances(
     %(model)s
     X : array, sparse array, frame, path or batches, of shape (n, p)
         Training rows or new rows, read block by block.
+    level : float, optional
+        Adds the limits of each row at this level.
+    training : bool, default=False
+        Whether X are the rows of the fit, whose limit of T² is lower.
     %(ids)s
     %(frame)s
 
@@ -259,7 +216,11 @@ def distances(
     frame
         ``row``; ``t2``: Σ t²/λ, without unit, over the components above the fit's
         resolution; ``q``: ‖x − x̂‖² in squared units of the analysed columns, with x̂ from
-        the same components (zero if there are p of them).
+        the same components (zero if there are p of them). With a level, ``t2_limit`` and
+        ``q_limit``; NaN if there is no limit. If the model has ``missing="em"`` or ``"nipals"``,
+        ``filled``: the number of filled cells. Filled cells have almost no residuals, and scores
+        given few cells are near zero: :func:`limits` does not hold for such rows, and a warning
+        counts them if there is no level.
 
     Raises
     ------
@@ -267,7 +228,10 @@ def distances(
 
     Notes
     -----
-    Hotelling (1931); Jackson & Mudholkar (1979). Limits: :func:`princomp.diagnostics.limits`.
+    Hotelling (1931); Jackson & Mudholkar (1979). Limits: :func:`princomp.diagnostics.limits`. For
+    rows with filled cells, they are computed from the covariances of scores and residuals given
+    which cells are known. Then Q may have no limit: it is zero if as many components fit the cells
+    exactly.
 
     Examples
     --------
@@ -277,10 +241,30 @@ def distances(
     [1.68 1.25 0.11 0.44 2.94 3.57]
     """
     projector = Projector.of(fitted_of(model))
-    _warn_of_columns_left_out(model)
+    if level is None:
+        _warn_of_columns_left_out(model)
+        row_limits = None
+    else:
+        found = limits(model, level)
+        row_limits = RowLimits(model, found.level, found.t2(training), found.q)
     reader = RowReader.open(model, X, ids=ids, frame=frame)
-    columns = reader.collect(lambda block: (block.ids, *projector.t2_and_q(block.rows)))
-    return reader.table(dict(zip(("row", "t2", "q"), columns, strict=True)))
+
+    def measure(block: Block) -> tuple[NDArray[Any], ...]:
+        limits_of_rows = () if row_limits is None else row_limits.of(block)
+        return block.ids, *projector.t2_and_q(block.rows), *limits_of_rows, block.n_filled
+
+    *columns, filled = reader.collect(measure)
+    if row_limits is not None:
+        row_limits.warn_of_rows_without_limits()
+    elif n := int(np.count_nonzero(filled)):
+        warn(
+            f"cells of {counted(n, 'row')} of X were filled, and limits of complete rows do not "
+            "hold for these rows: use outliers(), or distances() with level=, which have limits "
+            "for each row"
+        )
+    names = ("row", "t2", "q", *(("t2_limit", "q_limit") if row_limits else ()))
+    contents = dict(zip(names, columns, strict=True))
+    return reader.table(contents | ({"filled": filled} if reader.fills else {}))
 
 
 @shared_docs
@@ -372,8 +356,10 @@ def outliers(
         ``beyond`` ("T2", "Q" or "T2, Q"), and ``t2_variables``, ``q_variables``: the names
         of the variables that contribute most to a statistic beyond its limit, the largest
         first. Sorted by the larger of the two ratios to the limit. A limit that cannot be
-        computed is NaN, with a warning. Rows with missing values, which a model with
-        ``missing="drop"`` accepts, are skipped; a warning counts them.
+        computed is NaN, with a warning. Rows without scores are skipped; a warning
+        counts them: with ``missing="drop"`` those with missing values, with ``"em"`` and
+        ``"nipals"`` those without any known cell. With these two, rows with filled cells have
+        limits of their own, and ``filled`` is the number of these cells; see :func:`distances`.
 
     Raises
     ------
@@ -388,30 +374,33 @@ def outliers(
     >>> print(table["position"])
     [6]
     """
-    fitted = fitted_of(model)
     control_limits = limits(model, level)
     top = check_count("top", top)
     _check_reasons(control_limits.reasons)
     reader = RowReader.open(model, X, ids=ids, frame=frame)
-    # A limit that is None becomes NaN.
-    t2_cutoff, q_cutoff = np.array([control_limits.t2(training), control_limits.q], np.float64)
-    projector, names = Projector.of(fitted), variable_names(model)
+    cutoffs = RowLimits(model, control_limits.level, control_limits.t2(training), control_limits.q)
+    projector, names = Projector.of(fitted_of(model)), variable_names(model)
     n_incomplete = 0
 
     def measure(block: Block) -> tuple[NDArray[Any], ...]:
         nonlocal n_incomplete
         t2, q = projector.t2_and_q(block.rows)
         n_incomplete += int(np.isnan(q).sum())
+        t2_cutoff, q_cutoff = cutoffs.of(block)
         rows = np.flatnonzero((t2 > t2_cutoff) | (q > q_cutoff))
-        t2, q = t2[rows], q[rows]
+        t2, q, t2_cutoff, q_cutoff = t2[rows], q[rows], t2_cutoff[rows], q_cutoff[rows]
         t2_parts, q_parts = projector.contributions(block.rows[rows])
         t2_names = _largest_variables(t2_parts, names, top, t2 > t2_cutoff)
         q_names = _largest_variables(np.abs(q_parts), names, top, q > q_cutoff)
-        return block.ids[rows], block.start + rows, t2, q, t2_names, q_names
+        measured = (t2, t2_cutoff, q, q_cutoff, t2_names, q_names, block.n_filled[rows])
+        return block.ids[rows], block.start + rows, *measured
 
-    row, position, t2, q, t2_names, q_names = reader.collect(measure)
+    row, position, t2, t2_cutoff, q, q_cutoff, t2_names, q_names, filled = reader.collect(measure)
+    cutoffs.warn_of_rows_without_limits()
     if n_incomplete:
-        warn(f"{n_incomplete:,} rows of X have missing values and are skipped")
+        words = "no known cells" if reader.fills else "missing values"
+        verbs = ("has", "is") if n_incomplete == 1 else ("have", "are")
+        warn(f"{counted(n_incomplete, 'row')} of X {verbs[0]} {words} and {verbs[1]} skipped")
     order = np.argsort(-np.fmax(t2 / t2_cutoff, q / q_cutoff), kind="stable")
     one_limit = np.where(t2 > t2_cutoff, "T2", "Q")
     beyond = np.where((t2 > t2_cutoff) & (q > q_cutoff), "T2, Q", one_limit)
@@ -419,12 +408,13 @@ def outliers(
         "row": row,
         "position": position,
         "t2": t2,
-        "t2_limit": np.full(len(order), t2_cutoff),
+        "t2_limit": t2_cutoff,
         "q": q,
-        "q_limit": np.full(len(order), q_cutoff),
+        "q_limit": q_cutoff,
         "beyond": beyond.astype(object),
         "t2_variables": t2_names,
         "q_variables": q_names,
+        **({"filled": filled} if reader.fills else {}),
     }
     if reader.index is not None:
         reader.index = reader.index[position[order]]

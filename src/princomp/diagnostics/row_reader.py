@@ -11,7 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from princomp.core import Fitted, check_index_of_weights, checked_weights, fitted_model
+from princomp.core import (
+    FILL_METHODS,
+    Fitted,
+    check_index_of_weights,
+    checked_weights,
+    fitted_model,
+)
 from princomp.diagnostics.arguments import axes_of, feature_names, fitted_of
 from princomp.diagnostics.tables import Contents, checked_frame, frame_of, table
 from princomp.engines import DistributedRows
@@ -26,12 +32,23 @@ _CHUNK_NUMBERS = 2**17
 
 
 class Block(NamedTuple):
-    """Consecutive rows in float64, centred and scaled as in the fit."""
+    """Consecutive rows in float64, centred and scaled as in the fit.
+
+    ``filled`` marks the cells (m, p) that were missing, if the model fills them; None if none were.
+    """
 
     start: int
     rows: FloatArray
     ids: NDArray[Any]
     weights: Weights
+    filled: NDArray[np.bool_] | None = None
+
+    @property
+    def n_filled(self) -> NDArray[np.intp]:
+        """Number of filled cells of each row (m,)."""
+        if self.filled is None:
+            return np.zeros(len(self.rows), dtype=np.intp)
+        return np.asarray(self.filled.sum(axis=1))
 
 
 @dataclass(eq=False)
@@ -125,6 +142,11 @@ class RowReader:
         """The result of the fit."""
         return fitted_of(self.model)
 
+    @property
+    def fills(self) -> bool:
+        """Whether the model fills missing cells."""
+        return fitted_model(self.model).missing in FILL_METHODS
+
     def blocks(self) -> Iterator[Block]:
         """Iterate over all rows in order.
 
@@ -138,11 +160,11 @@ class RowReader:
         first, step = 0, max(1, _CHUNK_NUMBERS // self.fitted.p)
         for chunk, names in self.chunks():
             for start in range(0, chunk.shape[0], step):
-                rows = self._centred_block(chunk[start : start + step], first)
+                rows, filled = self._centred_block(chunk[start : start + step], first)
                 stop = first + len(rows)
                 part = None if names is None else names[start : start + len(rows)]
                 weights = slice_weights(self.weights, first, stop)
-                yield Block(first, rows, self._ids(part, first, stop), weights)
+                yield Block(first, rows, self._ids(part, first, stop), weights, filled)
                 first = stop
         check_weights(self.weights, first)
 
@@ -199,21 +221,30 @@ class RowReader:
         """Make a table of results; ``by_row`` gives it the index of X, row by row."""
         return table(contents, self.frame, self.index if by_row else None)
 
-    def _centred_block(self, part: Any, first: int) -> FloatArray:
-        """Return rows centred and scaled; check values that are not finite, or fill them."""
-        rows = _centred_and_scaled(self.fitted, part)
+    def _centred_block(self, part: Any, first: int) -> tuple[FloatArray, NDArray[np.bool_] | None]:
+        """Return rows centred and scaled; check values that are not finite, or fill them.
+
+        The second result marks filled cells.
+        """
+        rows = centred_and_scaled(self.fitted, part)
         if np.isfinite(rows).all():
-            return rows
+            return rows, None
         values = part.data if sp.issparse(part) else part
         model = fitted_model(self.model)
         if isinstance(self.data, Source):
             model.check_finite(part, self.data, first, self.origin)
         elif model.missing == "error" or np.isinf(values).any():
             model.check_finite(self.data, self.data, 0, self.origin)
-        return _centred_and_scaled(self.fitted, model.fill(part))
+        if not self.fills:
+            return rows, None
+        dense = part.toarray() if sp.issparse(part) else part
+        missing = np.isnan(dense)
+        missing[missing.all(axis=1)] = False  # such rows stay empty
+        return centred_and_scaled(self.fitted, model.fill(dense)), missing
 
 
-def _centred_and_scaled(fitted: Fitted, part: Any) -> FloatArray:
+def centred_and_scaled(fitted: Fitted, part: Any) -> FloatArray:
+    """Return rows in float64, centred and scaled as in the fit."""
     dense = part.toarray() if sp.issparse(part) else part
     with np.errstate(all="ignore"):  # the caller checks what is not finite
         rows: FloatArray = (dense.astype(np.float64) - fitted.mean) - fitted.mean_low

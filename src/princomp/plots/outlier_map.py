@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,7 +78,9 @@ def outliers(
     -------
     matplotlib.axes.Axes
         With all components (k = p) there is no Q, and T² is drawn by row. A limit that cannot
-        be computed is not drawn, and a note explains why.
+        be computed is not drawn, and a note explains why. T² and Q of rows with filled cells are
+        divided by the ratio of their limits, which depend on the known cells, to those of
+        complete rows; see :func:`princomp.diagnostics.distances`.
 
     Raises
     ------
@@ -131,22 +134,37 @@ def _control_distances(
     model: PCA, X: object, level: float | None, training: bool, ids: Ids
 ) -> _Distances:
     """Compute T² and Q of rows, and their limits."""
-    control_limits = limits(model, _DEFAULT_LEVEL if level is None else level)
-    table = distances(model, X, ids=ids, frame="listing")
-    percent = f"{100 * control_limits.level:.10g}%"
-    t2_limit = control_limits.t2(training)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # distances() warns, too
+        control_limits = limits(model, _DEFAULT_LEVEL if level is None else level)
+    level, t2_limit = control_limits.level, control_limits.t2(training)
+    table = distances(model, X, level=level, training=training, ids=ids, frame="listing")
+    notes = [
+        f"no limit of {'T²' if statistic == 't2' else 'Q'}: {reason}"
+        for statistic, reason in control_limits.reasons.items()
+    ]
+    if "filled" in table.columns:
+        has_limit = ~(np.isnan(table["t2_limit"]) & np.isnan(table["q_limit"]))
+        if scaled := int(np.count_nonzero(has_limit & (table["filled"] > 0))):
+            notes.append(f"{counted(scaled, 'row')} with filled cells: scaled to these limits")
+    percent = f"{100 * level:.10g}%"
     t2_label = f"T² {percent} of {'training' if training else 'new'} rows"
-    symbols = {"t2": "T²", "q": "Q"}
+    t2 = _scaled_to(t2_limit, table["t2"], table["t2_limit"])
+    q = _scaled_to(control_limits.q, table["q"], table["q_limit"])
     return _Distances(
         table["row"],
-        _Measure("T²", table["t2"], t2_limit, t2_label),
-        _Measure("Q: squared distance from them", table["q"], control_limits.q, f"Q {percent}"),
+        _Measure("T²", t2, t2_limit, t2_label),
+        _Measure("Q: squared distance from them", q, control_limits.q, f"Q {percent}"),
         control_limits.components,
-        tuple(
-            f"no limit of {symbols[statistic]}: {reason}"
-            for statistic, reason in control_limits.reasons.items()
-        ),
+        tuple(notes),
     )
+
+
+def _scaled_to(limit: float | None, values: FloatArray, limits_of_rows: FloatArray) -> FloatArray:
+    """Scale values, so that those beyond the limits of their rows are beyond ``limit``."""
+    if limit is None:
+        return values
+    return np.where(np.isnan(limits_of_rows), values, values * (limit / limits_of_rows))
 
 
 def _robust_distances(

@@ -149,12 +149,15 @@ def _outliers(request: Request) -> Iterator[str]:
         return
     order, level = rows.order, f"{100 * limits.level:.10g}%"
     names = rows.names[order[rows.exceeded[order] != ""]]
-    if not len(names):
+    if len(names):
+        n, chance = int((~np.isnan(rows.t2)).sum()), f"{100 * (1 - limits.level):.10g}%"
+        shown = list(names if rows.named else [f"row {name}" for name in names])
+        yield texts("beyond", len(names), n, level, chance, shown)
+    else:
         yield texts("none_beyond", level, list(rows.cutoffs))
-        return
-    n, chance = int((~np.isnan(rows.t2)).sum()), f"{100 * (1 - limits.level):.10g}%"
-    shown = list(names if rows.named else [f"row {name}" for name in names])
-    yield texts("beyond", len(names), n, level, chance, shown)
+    if rows.filled.any():
+        no_limit = np.isnan(rows.t2_limit) & np.isnan(rows.q_limit)
+        yield texts("filled_rows", int(np.count_nonzero(rows.filled)), int(no_limit.sum()))
 
 
 # ---- how reliable they are ------------------------------------------------------------

@@ -36,7 +36,12 @@ class ReportedRows:
     scores, cos2, contribution : ndarray of shape (n, c)
         Contributions are in percent; NaN for rows that did not take part in the fit.
     t2, q : ndarray of shape (n,)
+    t2_limit, q_limit : ndarray of shape (n,)
+        Limits of each row; NaN if there is none.
+    filled : ndarray of shape (n,)
+        Number of filled cells of each row.
     limits : Limits
+        Those of complete rows.
     training : bool
         Whether these are the rows of the fit.
     training_given : bool
@@ -53,6 +58,9 @@ class ReportedRows:
     contribution: FloatArray
     t2: FloatArray
     q: FloatArray
+    t2_limit: FloatArray
+    q_limit: FloatArray
+    filled: NDArray[np.intp]
     limits: diagnostics.Limits
     training: bool
     training_given: bool
@@ -62,14 +70,12 @@ class ReportedRows:
     @property
     def exceeded(self) -> NDArray[np.object_]:
         """Limits that each row exceeds: "", "T²", "Q" or "T², Q"."""
-        t2_exceeded = self.t2 > self.cutoffs.get("T²", np.inf)
-        q_exceeded = self.q > self.cutoffs.get("Q", np.inf)
         labels = np.array(["", "T²", "Q", "T², Q"], dtype=object)
-        return labels[t2_exceeded + 2 * q_exceeded]
+        return labels[(self.t2 > self.t2_limit) + 2 * (self.q > self.q_limit)]
 
     @property
     def cutoffs(self) -> dict[str, float]:
-        """The limits of the statistics that have one: "T²", "Q"."""
+        """The limits of complete rows for the statistics that have one: "T²", "Q"."""
         limits = {"T²": self.limits.t2(self.training), "Q": self.limits.q}
         return {name: limit for name, limit in limits.items() if limit is not None}
 
@@ -78,9 +84,8 @@ class ReportedRows:
         """Order of the rows: the most extreme first, those without scores last."""
         # The larger one of T² and Q to its limit; T² itself if neither has one.
         ratio = np.zeros(len(self.t2)) if self.cutoffs else self.t2.copy()
-        for name, limit in self.cutoffs.items():
-            if limit > 0:
-                ratio = np.fmax(ratio, (self.t2 if name == "T²" else self.q) / limit)
+        for values, limit in ((self.t2, self.t2_limit), (self.q, self.q_limit)):
+            ratio = np.fmax(ratio, np.divide(values, limit, out=ratio.copy(), where=limit > 0))
         ratio[np.isnan(self.t2)] = -1.0
         return np.argsort(-ratio, kind="stable")
 
@@ -185,13 +190,17 @@ def reported_rows(
     contribution = columns("contribution") if with_contributions else np.full(scores.shape, np.nan)
     if metadata is not None:
         diagnostics.extra_columns(metadata, len(scores), plots.pandas_index(X), what="metadata")
-    row_distances = diagnostics.distances(model, X, ids=ids, frame="listing")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the page explains missing limits
         found_limits = diagnostics.limits(model, level)
+    found = diagnostics.distances(
+        model, X, level=level, training=bool(training), ids=ids, frame="listing"
+    )
     return ReportedRows(
         *(table["row"], plots.has_row_names(table["row"]), scores, columns("cos2"), contribution),
-        *(row_distances["t2"], row_distances["q"], found_limits, bool(training), training_given),
+        *(found["t2"], found["q"], found["t2_limit"], found["q_limit"]),
+        found["filled"] if "filled" in found.columns else np.zeros(len(scores), dtype=np.intp),
+        *(found_limits, bool(training), training_given),
         weights_missing,
         plots.read_groups(groups, X, np.ones(len(scores), dtype=bool)),
     )

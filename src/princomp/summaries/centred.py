@@ -229,6 +229,28 @@ class Centred:
             )
         return slack
 
+    def check_same_rows(self, other: Centred) -> None:
+        """Refuse a summary of as many other rows, which differs by more than rounding.
+
+        Raises
+        ------
+        ShapeError
+        """
+        remaining = self.column_scatter - other.column_scatter
+        bound = self.p * self._slack_of_remaining(other, remaining)
+        shift = (other.mean - self.mean) + (other.mean_low - self.mean_low)
+        with np.errstate(over="ignore"):  # then the column is not compared
+            error_of_mean = self._sum_units * max(self.unit, other.unit) * self.mean
+            bound += self.rows * error_of_mean**2
+            difference = np.maximum(np.abs(remaining), self.rows * shift**2)
+        if (difference > bound).any():
+            column = int(np.argmax(difference > bound))
+            raise ShapeError(
+                f"the rows to remove are not those that were added: column {column} differs",
+                place={"column": column},
+                hint="remove only rows that were added before",
+            )
+
     @property
     def _sum_units(self) -> int:
         """Units of roundoff by which the difference of two scatters may be off.

@@ -151,6 +151,36 @@ def test_rows_that_were_never_added_cannot_be_forgotten(table, rng):
         PCA().fit(table).forget(with_value(table, 4, np.nan)[:9])
 
 
+@pytest.mark.parametrize("solver", ["auto", "sketch"])
+def test_as_many_rows_that_were_never_added_cannot_be_forgotten(table, solver):
+    shifted, other = table.copy(), np.random.default_rng(99).standard_normal(table.shape)
+    shifted[:, 3] += 1e-4
+    turned = table.copy()
+    turned[0] *= 1 + 1e-6
+    for rows in (shifted, other, turned):
+        model = PCA(2, svd_solver=solver).partial_fit(table)
+        before = bits(model)
+        with pytest.raises(ShapeError, match=r"rows to remove (are not those|spread further)"):
+            model.forget(rows)
+        assert bits(model) == before
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("mean", [0.0, 0.1, 1e6, 1e15])
+def test_all_rows_can_be_forgotten_in_any_order(dtype, mean):
+    """Sums in another order differ by rounding; a constant column has no scatter but that."""
+    rng = np.random.default_rng(17)
+    rows = (mean + rng.standard_normal((3000, 6)) * 10.0 ** np.arange(-3, 3)).astype(dtype)
+    rows[:, 2] = mean + 0.1
+    model = PCA(2)
+    for part in np.array_split(rows, 7):
+        model.partial_fit(part)
+    weighted = PCA(2).partial_fit(rows, sample_weight=np.arange(3000) % 7 / 3)
+    order = rng.permutation(3000)
+    assert not hasattr(model.forget(rows[order]), "mean_")
+    assert not hasattr(weighted.forget(rows[order], sample_weight=order % 7 / 3), "mean_")
+
+
 def test_dropped_rows_can_be_forgotten(table):
     X = with_value(with_value(table, 3, np.nan), 120, np.nan)
     model = PCA(missing="drop").partial_fit(X)

@@ -1,0 +1,214 @@
+"""T² and Q of rows, and limits for each row: those with filled cells have limits of their own."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy import special
+
+from princomp.core import Fitted, fitted_model
+from princomp.diagnostics.arguments import axes_of, fitted_of
+from princomp.diagnostics.row_reader import Block, centred_and_scaled
+from princomp.errors import counted, warn
+from princomp.estimators import PCA
+from princomp.linalg import EPS, FloatArray
+from princomp.summaries import Moments, Triangle
+
+# Multiplications that may be spent on the limits of rows with filled cells, and those that take as
+# long as other work for one pattern of filled cells.
+MAX_WORK, _OTHER_WORK = 2**35, 2**15
+# Numbers that are filled together.
+_CHUNK_NUMBERS = 2**20
+
+
+def q_limit(variances: FloatArray, level: float) -> tuple[float, str]:
+    """Return the limit of Q from the variances outside the components, and the method.
+
+    Jackson and Mudholkar's power of Q is nearly normal if the power is positive. With one large
+    variance and many small ones it is negative, and their limit may be many times too large.
+    Pearson's limit is that of a shifted χ² with the first three moments of Q.
+
+    ``variances`` are normalised first, so that third powers neither overflow nor underflow.
+    """
+    total = float(variances.sum())
+    shares = variances / total
+    theta2, theta3 = float((shares**2).sum()), float((shares**3).sum())
+    limit, method = _limit_of_shares(theta2, theta3, level)
+    return total * limit, method
+
+
+def _limit_of_shares(theta2: float, theta3: float, level: float) -> tuple[float, str]:
+    """Return the limit of Q, and the method, from the sums of squares and cubes of the shares."""
+    power = 1.0 - 2.0 * theta3 / (3.0 * theta2**2)
+    growth = special.ndtri(level) * np.sqrt(2.0 * theta2) + theta2 * (power - 1.0)
+    if power > 0.0 and power * growth > -1.0:
+        limit = float(np.exp(np.log1p(power * growth) / power))
+        return limit, "jackson-mudholkar"
+    freedom = theta2**3 / theta3**2
+    chi2 = 2.0 * float(special.gammaincinv(freedom / 2.0, level))
+    return 1.0 + theta3 / theta2 * (chi2 - freedom), "pearson"
+
+
+class Projector(NamedTuple):
+    """The axes (p, k) with variances (k,) above the resolution."""
+
+    axes: FloatArray
+    variances: FloatArray
+
+    @classmethod
+    def of(cls, fitted: Fitted) -> Projector:
+        """Take the axes of a fit."""
+        k = fitted.n_resolved
+        return cls(axes_of(fitted, slice(k)), fitted.variances[:k])
+
+    def residuals(self, rows: FloatArray) -> FloatArray:
+        """Return the parts of rows (m, p) orthogonal to the axes."""
+        p, k = self.axes.shape
+        if k == p:  # exactly zero, except in rows with missing values
+            incomplete = np.isnan(rows).any(axis=1, keepdims=True)
+            return np.where(incomplete, np.nan, np.zeros_like(rows))
+        return rows - (rows @ self.axes) @ self.axes.T
+
+    def t2_and_q(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return T² and Q (m,) of rows (m, p)."""
+        t2 = ((rows @ self.axes / np.sqrt(self.variances)) ** 2).sum(axis=1)
+        residuals = self.residuals(rows)
+        return t2, np.einsum("ij,ij->i", residuals, residuals)
+
+    def contributions(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return contributions (m, p) of variables to T² and, with the residual's sign, to Q."""
+        scaled_rows = ((rows @ self.axes) / self.variances) @ self.axes.T
+        residuals = self.residuals(rows)
+        return rows * scaled_rows, residuals * np.abs(residuals)
+
+
+class RowLimits:
+    """Limits of T² and Q of each row.
+
+    With P for filling, which is linear, a filled row Px has scores and residuals with covariances
+    VᵀPCPᵀV and RPCPᵀR, where C is the covariance of complete rows and R = I − VVᵀ. Both depend on
+    which cells are known. Q is a sum of squared normal variables with the eigenvalues of the
+    latter as variances, as for complete rows, and so is T² with those of the former, each score
+    divided by √λ. The limit of T² is multiplied by the ratio of the quantiles of two such sums:
+    with these variances, and with k ones.
+
+    Parameters
+    ----------
+    model : PCA
+    level : float
+    t2, q : float
+        Limits of complete rows; NaN if there is none.
+    """
+
+    def __init__(self, model: PCA, level: float, t2: float | None, q: float | None) -> None:
+        self._model, self._fitted = fitted_model(model), fitted_of(model)
+        self._level, self._projector = level, Projector.of(self._fitted)
+        self._t2, self._q = np.array([t2, q], dtype=np.float64)  # None becomes NaN
+        self._of_pattern: dict[bytes, FloatArray] = {}
+        self._rows: FloatArray | None = None
+        self._max_patterns = self._n_without = 0
+
+    def of(self, block: Block) -> tuple[FloatArray, FloatArray]:
+        """Return the limits of T² and Q (m,) of the rows of a block; NaN where there is none."""
+        t2, q = np.full(len(block.rows), self._t2), np.full(len(block.rows), self._q)
+        if block.filled is not None and block.filled.any():
+            rows = np.flatnonzero(block.filled.any(axis=1))
+            packed = np.packbits(block.filled[rows], axis=1)
+            patterns, index = np.unique(packed, axis=0, return_inverse=True)
+            limits = self._of_patterns(patterns)[index.ravel()]
+            t2[rows], q[rows] = limits.T
+            self._n_without += int(np.isnan(limits).all(axis=1).sum())
+        return t2, q
+
+    def warn_of_rows_without_limits(self) -> None:
+        """Warn if rows so far have filled cells and no limit."""
+        if not self._n_without:
+            return
+        reason = "the known cells determine neither T² nor Q"
+        if self._rows is None:
+            reason = (
+                "the model stores no covariance; fit with svd_solver='covariance_eigh' or 'full'"
+            )
+        elif len(self._of_pattern) >= self._max_patterns:
+            patterns = counted(self._max_patterns, "pattern")
+            reason = f"X has more than {patterns} of missing cells; give fewer rows at a time"
+        warn(f"{counted(self._n_without, 'row')} of X with filled cells have no limits: {reason}")
+
+    def _of_patterns(self, packed: NDArray[np.uint8]) -> FloatArray:
+        """Return the limits (u, 2) for patterns of filled cells, 8 cells in a byte."""
+        if self._rows is None:
+            self._prepare()
+        keys, found = [pattern.tobytes() for pattern in packed], self._of_pattern
+        new = np.array([i for i, key in enumerate(keys) if key not in found], dtype=np.intp)
+        new = new[: self._max_patterns - len(found)]
+        step = 1 if self._rows is None else max(1, _CHUNK_NUMBERS // self._rows.size)
+        for start in range(0, len(new), step):
+            part = new[start : start + step]
+            filled = np.unpackbits(packed[part], axis=1, count=self._fitted.p).astype(bool)
+            for i, limits in zip(part, self._compute(filled), strict=True):
+                found[keys[i]] = limits
+        none = np.full(2, np.nan)
+        return np.array([found.get(key, none) for key in keys])
+
+    def _prepare(self) -> None:
+        """Compute rows, in the units of the data, whose products sum to the covariance."""
+        rows, fitted = _rows_of_covariance(self._fitted), self._fitted
+        if rows is not None:
+            work = rows.size * min(rows.shape)
+            self._max_patterns = MAX_WORK // (work + _OTHER_WORK)
+            self._rows = rows * (1.0 if fitted.scale is None else fitted.scale) + fitted.mean
+
+    def _compute(self, filled: NDArray[np.bool_]) -> FloatArray:
+        """Compute the limits (u, 2) for patterns (u, p) of filled cells."""
+        assert self._rows is not None
+        axes, variances = self._projector
+        stack = np.where(filled[:, None, :], np.nan, self._rows)
+        rows = self._model.fill(stack.reshape(-1, self._fitted.p))
+        rows = centred_and_scaled(self._fitted, rows)
+        scores = (rows @ axes / np.sqrt(variances)).reshape(*stack.shape[:2], -1)
+        residuals = self._projector.residuals(rows).reshape(stack.shape)
+        t2 = _limits_of_stack(scores, self._level, EPS)
+        if len(variances):
+            t2 *= self._t2 / q_limit(np.ones(len(variances)), self._level)[0]
+        q = _limits_of_stack(residuals, self._level, self._fitted.spectrum.resolution)
+        return np.column_stack([t2, q])
+
+
+def _limits_of_stack(stack: FloatArray, level: float, smallest: float) -> FloatArray:
+    """Return limits (u,) of sums of squares, given rows (u, r, q) whose products are covariances.
+
+    NaN if the variances sum to at most ``smallest``.
+    """
+    totals = np.einsum("urq,urq->u", stack, stack)
+    totals[~(totals > smallest)] = np.nan
+    stack = stack / np.sqrt(totals)[:, None, None]
+    turned = stack.swapaxes(1, 2)
+    grams = stack @ turned if stack.shape[1] < stack.shape[2] else turned @ stack
+    theta2 = np.einsum("uij,uij->u", grams, grams)
+    theta3 = np.einsum("uij,uij->u", grams, grams @ grams)
+    return np.array(
+        [
+            total if np.isnan(total) else total * _limit_of_shares(squares, cubes, level)[0]
+            for total, squares, cubes in zip(totals, theta2, theta3, strict=True)
+        ]
+    )
+
+
+def _rows_of_covariance(fitted: Fitted) -> FloatArray | None:
+    """Return rows (r, p) whose products sum to the covariance of the analysed columns.
+
+    None if the fit did not keep it.
+    """
+    summary = fitted.analysed.to_host()
+    if isinstance(summary, Triangle):
+        return np.asarray(summary.factor) / np.sqrt(summary.rows - 1.0)
+    if isinstance(summary, Moments):
+        variances, axes = scipy.linalg.eigh(summary.scatter / (summary.rows - 1.0))
+        return np.sqrt(np.maximum(variances, 0.0))[:, None] * axes.T
+    spectrum = fitted.spectrum
+    if spectrum.k < min(fitted.analysed.rank_limit, fitted.p):
+        return None
+    return np.sqrt(spectrum.variances[: spectrum.k])[:, None] * spectrum.axes
