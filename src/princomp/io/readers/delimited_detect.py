@@ -88,8 +88,8 @@ def detect_dialect(
     skip, requested = _skipped_and_separator(lines[0], options, path)
     if options.skip_end and complete:
         # Notes below a table may have other separators.
-        filled = [i for i, line in enumerate(lines) if line.strip()]
-        lines = lines[: next(iter(filled[-options.skip_end :]), 0)]
+        end = len(lines) - (not lines[-1])  # a last line end begins no line
+        lines = lines[: max(0, end - options.skip_end)]
     written = lines
     comment = _detect_comment(lines[skip:]) if options.comment is None else options.comment
     # Blank out comments and skipped lines, so that the other lines keep their numbers.

@@ -264,7 +264,7 @@ class Parser:
         with self.dialect.reading():
             table = None if b"\0" in piece.text else reader.read_as_text(self.candidates)
             error = None if table is None else self._cell_error(table, reader.dialect.origin)
-            return error or structure_error(reader.dialect)
+            return error or structure_error(reader.dialect, reader.dialect.origin)
 
     def _cell_error(self, table: pa.Table, origin: Origin) -> PrincompError | None:
         """The error for the first cell that is unlike the first cells of its column, if any."""

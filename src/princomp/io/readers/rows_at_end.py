@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from io import SEEK_END, BytesIO
@@ -63,7 +62,6 @@ def empty_rows_at_end(table: pa.Table) -> int:
 def refuse_totals(
     table: pa.Table,
     origin: Origin,
-    n_left_out: int,
     *,
     labels: pa.Table | None = None,
     number_format: NumberFormat = PLAIN,
@@ -79,8 +77,7 @@ def refuse_totals(
     ----------
     table : pyarrow.Table
     origin : Origin
-    n_left_out : int
-        Number of rows that were left out at the end.
+        Without ``skip_end_from``, nothing is refused, because more rows may follow.
     labels : pyarrow.Table, optional
         More columns of the same rows, in which words are sought.
     number_format : NumberFormat
@@ -93,11 +90,11 @@ def refuse_totals(
     MalformedFileError
     """
     last = len(table) - 1
-    if last < MIN_ROWS:
+    if last < MIN_ROWS or origin.skip_end_from is None:
         return
     columns = table.columns if labels is None else [*table.columns, *labels.columns]
     rows = ([column[i].as_py() for column in columns] for i in range(last, 0, -1))
-    end = _RowsAtEnd.of(rows)
+    end = RowsAtEnd.of(rows)
     n_above = len(table) - end.height
     found = [
         (i, word)
@@ -110,13 +107,13 @@ def refuse_totals(
         below, word = found[0]
         place = origin.place_of(last - below)
         where = f"followed by {counted(below, 'more row')}" if below else "the last one"
-        count = n_left_out + found[-1][0] + 1
+        count = origin.skip_end_from(last - found[-1][0])
         raise _totals_error(
             f"{place.description}, {where},", word, count, origin, **place.as_dict()
         )
 
 
-class _RowsAtEnd(NamedTuple):
+class RowsAtEnd(NamedTuple):
     """Rows at the end that are footnotes or have a word for totals or a statistic.
 
     Parameters
@@ -132,12 +129,18 @@ class _RowsAtEnd(NamedTuple):
     footnotes: int
 
     @property
+    def unlike_rows(self) -> int:
+        """Number of last rows that are footnotes, or from a word that is enough on."""
+        sure = (i + 1 for i, _, is_sure in self.words if is_sure)
+        return max((self.footnotes, *sure))
+
+    @property
     def height(self) -> int:
         """Number of rows from the first one with a word on."""
         return self.words[-1][0] + 1 if self.words else 0
 
     @classmethod
-    def of(cls, rows: Iterable[Sequence[Any]]) -> _RowsAtEnd:
+    def of(cls, rows: Iterable[Sequence[Any]]) -> RowsAtEnd:
         """Search rows, which are given from the last one up."""
         words: list[tuple[int, str, bool]] = []
         footnotes = 0
@@ -169,34 +172,31 @@ def refuse_totals_at_end(dialect: Dialect, width: int) -> bool:
     records = _last_records(dialect)
     if records is None:
         return False
+    n_records = len(records)
+    records = records[: max(0, n_records - (dialect.skip_end or 0))]
     empty = sum(1 for _ in takewhile(_is_empty, reversed(records)))
     rest = records[: len(records) - empty]
     if not rest or len(rest[-1]) != width:
         return False
-    found = [(i, word) for i, word, is_sure in _RowsAtEnd.of(reversed(rest)).words if is_sure]
+    found = [(i, word) for i, word, is_sure in RowsAtEnd.of(reversed(rest)).words if is_sure]
     if found:
         below, word = found[0]
+        below = sum(map(bool, rest[len(rest) - below :]))  # without blank lines
         what = f"the row before the last {below}" if below > 1 else "the row before the last"
-        count = empty + found[-1][0] + 1
+        count = n_records - len(rest) + found[-1][0] + 1
         raise _totals_error(what if below else "the last row", word, count, dialect.origin)
     return True
-
-
-def skipped_notes(dialect: Dialect) -> tuple[str, ...]:
-    """Note on the last rows of a text, which ``skip_end`` leaves out, with their names."""
-    with dialect.reading():
-        last = deque((record for _, _, record in dialect.records()), dialect.skip_end)
-    return _skipped_note(list(last), dialect.skip_end or 0)
 
 
 def skipped_notes_at_end(dialect: Dialect, *, repeatable: bool) -> tuple[str, ...]:
     """Note on the last rows of a large file, with their names if they can be read alone."""
     count = dialect.skip_end or 0
     records = (_last_records(dialect) if repeatable else None) or []
-    return _skipped_note(records[-count:], count)
+    return skipped_notes(records[-count:], count)
 
 
-def _skipped_note(records: Sequence[Sequence[str]], skip_end: int) -> tuple[str, ...]:
+def skipped_notes(records: Sequence[Sequence[str]], skip_end: int) -> tuple[str, ...]:
+    """Note on last records that ``skip_end`` leaves out, with their names if these are known."""
     rows = counted(len(records) or skip_end, "row")
     names = f": {listed(map(_row_name, records), limit=5)}" if records else ""
     return (f"skip_end={skip_end} left out {rows}{names}",)
@@ -217,7 +217,7 @@ def _last_records(dialect: Dialect) -> list[list[str]] | None:
         file.seek(max(0, file.seek(0, SEEK_END) - _TAIL))
         lines = file.read().partition(b"\n")[2]  # without the first line, which is incomplete
         text = replace(dialect, skip=0).cleaned(BytesIO(lines)).read()
-        return [record for _, _, record in replace(dialect, text=text).records()]
+        return [record for *_, record in replace(dialect, text=text).records(blank=True)]
 
 
 def _totals_error(
