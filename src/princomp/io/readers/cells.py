@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from princomp.errors import NotNumericError
 from princomp.io.readers.columns import Origin, listed
-from princomp.io.readers.number_text import PLAIN, is_true_or_false, plain_minus
+from princomp.io.readers.number_text import PLAIN, is_true_or_false, negative_of, plain_minus
 
 TextPolicy = Literal["error", "leave out"]
 
@@ -268,7 +268,10 @@ def bad_cell_hint(
         return origin.or_exclude(column, action)
     if typed:
         return origin.or_exclude(column, "Correct the cell", "replace it by NaN if it is missing")
-    if re.fullmatch(r"(?=.*\d)[-+\d.,'’()eEdD ]+", word):  # such as 1.0D+05 or (12.5)
+    if (negative := negative_of(word)) is not None:
+        action = f"Write negative numbers with a minus sign, not in parentheses ({negative})"
+        return origin.or_exclude(column, action)
+    if re.fullmatch(r"(?=.*\d)[-+\d.,'’()eEdD ]+", word):  # such as 1.0D+05
         action = "Correct the cell (a number is written as 1234.5 or 1.2e5)"
         return origin.or_exclude(column, action)
     if _DIGIT_FIRST.match(word):  # such as 64.86*, a number with a footnote
