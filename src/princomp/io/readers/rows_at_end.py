@@ -1,4 +1,4 @@
-"""Rows at the end of a text that are no data: empty rows are left out, totals are refused."""
+"""Rows of a text that are no data: empty rows at the end are left out, totals are refused."""
 
 from __future__ import annotations
 
@@ -39,12 +39,14 @@ _STATISTICS: tuple[tuple[re.Pattern[str], _Statistic], ...] = tuple(
         ("min|minimum|mínimo|minimo", lambda x: (x.min(),)),
         ("max|maximum|máximo|massimo", lambda x: (x.max(),)),
         (r"s\.?d\.?|std|stabw", lambda x: (x.std(), x.std(ddof=1) if len(x) > 1 else 0.0)),
-        ("n|count|anzahl", lambda x: (len(x),)),
+        (r"(n|count|anzahl)(\W*\d+)?|bas(e|is)\b.*", lambda x: (len(x),)),
         ("mittel|mw|avg", lambda x: (x.mean(),)),
     )
 )
 # Statistics in a table are rounded, by this share at most.
 _ROUNDED = 0.01
+# Fewest rows above a row of means without a word.
+_MIN_ROWS_OF_MEANS = 7
 # Number of last rows in which totals are sought.
 _MOST_ROWS_AT_END = 100
 # Bytes at the end of a large file that are searched for its last row.
@@ -67,9 +69,10 @@ def refuse_totals(
     number_format: NumberFormat = PLAIN,
     sums: bool = True,
 ) -> None:
-    """Refuse totals at the end: rows that have a word such as "total", or sums of columns.
+    """Refuse totals: rows that have a word such as "total", or sums or means of columns.
 
-    Below them, rows without any number (footnotes) and rows with words such as "max" may follow.
+    They stand at the end, or are the first row, if that has a word that is no name. Below those
+    at the end, rows without any number (footnotes) and rows with words such as "max" may follow.
     The latter are totals themselves only if their numbers are what the word says, because "Max"
     may be a name.
 
@@ -83,7 +86,7 @@ def refuse_totals(
     number_format : NumberFormat
         How numbers in columns of text are written.
     sums : bool
-        Whether a row of sums without a word is refused.
+        Whether a row of sums or means without a word is refused.
 
     Raises
     ------
@@ -93,6 +96,11 @@ def refuse_totals(
     if last < MIN_ROWS or origin.skip_end_from is None:
         return
     columns = table.columns if labels is None else [*table.columns, *labels.columns]
+    if word := _total_in([column[0].as_py() for column in columns]):
+        place = origin.place_of(0)
+        problem = f"{place.description}, the first one, looks like totals ({word!r})"
+        hint = "Delete the line if it is no data; skip_end=0 reads it as data."
+        raise origin.error(MalformedFileError, problem, hint, **place.as_dict())
     rows = ([column[i].as_py() for column in columns] for i in range(last, 0, -1))
     end = RowsAtEnd.of(rows)
     n_above = len(table) - end.height
@@ -101,7 +109,11 @@ def refuse_totals(
         for i, word, is_sure in end.words
         if is_sure or _is_statistic(word, table, last - i, n_above, number_format)
     ]
-    if not found and sums and _last_row_is_sums(table.slice(0, len(table) - end.footnotes)):
+    if (
+        not found
+        and sums
+        and _last_row_is_sums_or_means(table.slice(0, len(table) - end.footnotes))
+    ):
         found = [(end.footnotes, "")]
     if found:
         below, word = found[0]
@@ -145,9 +157,8 @@ class RowsAtEnd(NamedTuple):
         words: list[tuple[int, str, bool]] = []
         footnotes = 0
         for i, row in enumerate(islice(rows, _MOST_ROWS_AT_END)):
-            texts = [cell.strip() for cell in row if isinstance(cell, str)]
-            total = next(filter(_TOTALS.fullmatch, texts), None)
-            word = total or next(filter(_statistic_of, texts), None)
+            total = _total_in(row)
+            word = total or next(filter(_statistic_of, _texts(row)), None)
             if word is not None:
                 words.append((i, word, total is not None))
             elif _has_number(row):
@@ -233,6 +244,15 @@ def _row(table: pa.Table, i: int) -> list[Any]:
     return [column[i].as_py() for column in table.columns]
 
 
+def _texts(row: Sequence[Any]) -> list[str]:
+    return [cell.strip() for cell in row if isinstance(cell, str)]
+
+
+def _total_in(row: Sequence[Any]) -> str | None:
+    """The first word of a row that only totals have."""
+    return next(filter(_TOTALS.fullmatch, _texts(row)), None)
+
+
 def _has_number(row: Sequence[Any]) -> bool:
     """Whether a row holds anything but text: also true, and numbers in any format."""
     return any(
@@ -284,9 +304,14 @@ def _is_empty(row: Sequence[Any]) -> bool:
     return all(cell is None or (isinstance(cell, str) and not cell.strip()) for cell in row)
 
 
-def _last_row_is_sums(table: pa.Table) -> bool:
-    """Whether the last row holds the column sums, in at least two columns and all that it fills."""
-    count = 0
+def _last_row_is_sums_or_means(table: pa.Table) -> bool:
+    """Whether the last row holds the sums or the means of all columns that it fills.
+
+    These are at least two columns, without those of zeros. A mean counts only below some rows, and
+    if none of them has it: the last row may be the centre of a design.
+    """
+    count = n_means = 0
+    are_sums = are_means = True
     for column in table.columns:
         if str(column.type) != "double":
             continue
@@ -295,7 +320,11 @@ def _last_row_is_sums(table: pa.Table) -> bool:
         if not len(above) or np.isnan(last) or not above.any():
             continue
         with np.errstate(over="ignore", invalid="ignore"):
-            if not abs(above.sum() - last) <= 1e-9 * np.abs(above).sum():
-                return False
+            total, size = above.sum(), np.abs(above).sum()
+            are_sums &= bool(abs(total - last) <= 1e-9 * size)
+            are_means &= bool(abs(total - len(above) * last) <= 1e-9 * size)
+        if not (are_sums or are_means):
+            return False
         count += 1
-    return count > 1
+        n_means += len(above) >= _MIN_ROWS_OF_MEANS and last not in above
+    return (are_sums and count > 1) or (are_means and n_means > 1)
