@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from princomp.errors import DataError, NoRowsError, ShapeError, row_words
+from princomp.io.readers.cells import shortened
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.delimited_text import Dialect, refuse_damage
 from princomp.io.readers.header_lines import (
@@ -251,6 +252,8 @@ def structure_error(dialect: Dialect, origin: Origin) -> DataError:
     for row, (line, _, record) in enumerate(dialect.records(), before.rows):
         if len(record) != p:
             noun = "field" if len(record) == 1 else "fields"
+            if not record[0].isprintable():  # such as Ctrl-Z, with which DOS ended files
+                noun += f" ({shortened(repr(record[0]))})"
             return malformed(
                 path,
                 f"{row_words(row, line=line)} has {len(record)} {noun}, "

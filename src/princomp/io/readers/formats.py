@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import shlex
 from collections.abc import Mapping
 from importlib import import_module
 from itertools import islice
@@ -106,6 +107,8 @@ _PANDAS_READERS = {
     **dict.fromkeys((".xls", ".xlsb"), "read_excel"),
     ".dta": "read_stata",
 }
+# Commands that unpack files that are not read packed.
+_UNPACKERS = {".bz2": "bzip2 -dk", ".xz": "xz -dk", ".zip": "unzip"}
 # Number of files in a folder in which a table is sought, for a hint.
 _MAX_NAMES_TRIED = 1_000
 
@@ -139,7 +142,9 @@ def format_of(path: Path) -> tuple[str, Format]:
         problem = "its name does not say what kind of table it is"
         hint = f"Known endings are {', '.join(ENDINGS)}."
         suffix = path.suffix.lower()
-        if suffix in _R_ENDINGS:
+        if suffix in _UNPACKERS:
+            hint = f"Unpack it first: {_UNPACKERS[suffix]} {shlex.quote(str(path))}"
+        elif suffix in _R_ENDINGS:
             hint = "In R, write.csv(x, 'x.csv') saves the table x as CSV, which can be read."
         elif suffix in _PANDAS_READERS:
             hint = "Save the table as CSV or Parquet; or read it with "
