@@ -163,8 +163,15 @@ def _refuse_mixed(name: str, cells: list[str | None], requested: bool, dialect: 
             return
     bad = [i for i, amount in zip(present, amounts, strict=True) if amount is None]
     if bad and (requested or count >= len(bad)):
-        origin, na = dialect.origin, number_format.na
-        raise not_numeric_error(name, cells, bad, len(present), "leave out", origin, na=na)
+        raise not_numeric_error(
+            name,
+            cells,
+            bad,
+            len(present),
+            "leave out",
+            dialect.origin,
+            number_format=number_format,
+        )
 
 
 def _refuse_doubtful(

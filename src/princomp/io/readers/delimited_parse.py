@@ -278,8 +278,9 @@ class Parser:
                 is_valid = is_true_or_false(cell) if is_boolean else not is_text(value)
                 if is_valid or value is None:
                     continue
-                hint = bad_cell_hint(name, [cell], origin, na=self.dialect.number_format.na)
-                if looks_numeric(cell) and not is_boolean:
+                number_format = self.dialect.number_format
+                hint = bad_cell_hint(name, [cell], origin, number_format=number_format)
+                if looks_numeric(cell) and not is_boolean and number_format.decimal != ",":
                     hint = decimal_mark_hint()
                 what = "neither true nor false" if is_boolean else "not a number"
                 problem = f"{shortened(repr(cell))} is {what}, unlike the first cells of the column"

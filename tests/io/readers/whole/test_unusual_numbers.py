@@ -1,4 +1,4 @@
-"""Numbers in unusual forms, such as (12.5), 5/60 and 1.2k, do not become names of the rows."""
+"""Numbers in unusual forms, such as (12.5), 5/60 and 1.2k, are no names of rows; their hints."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import pytest
 
 from helpers import read_whole
 from princomp.errors import NotNumericError
+from princomp.io.readers.files import open_files
+from princomp.io.readers.read_options import ReadOptions
 
 MEASURED = {
     "accounting": [f'"({1000 + 37 * i:,}.50)"' for i in range(9)],
@@ -54,3 +56,19 @@ def test_negative_numbers_in_parentheses_are_called_so(write):
     assert "with a minus sign, not in parentheses (-1,234.50)" in caught.value.hint
     corrected = ['"-1,234.50"' if "1,2" in cell else cell.strip("()") for cell in cells]
     assert read_whole(write(corrected)).data[2, 0] == -1234.5
+
+
+@pytest.mark.parametrize("options", [{}, {"decimal": ","}])
+@pytest.mark.parametrize("large", [False, True])
+def test_a_cell_that_is_wrong_with_decimal_commas_is_to_be_corrected(
+    tmp_path, monkeypatch, options, large
+):
+    if large:
+        monkeypatch.setattr("princomp.io.readers.files.SMALL_FILE_BYTES", 0)
+        monkeypatch.setattr("princomp.io.readers.delimited_stream.HEAD_BYTES", 20)
+    path = tmp_path / "t.csv"
+    path.write_text("a;b\n" + "1,5;2\n3,5;4\n" * 20 + "1,2,3;7\n")
+    with pytest.raises(NotNumericError, match="'1,2,3' is not a number") as caught:
+        list(open_files([path], options=ReadOptions(**options)).chunks())
+    hint = "Correct the cell (a number is written as 1234,5 or 1,2e5), or exclude 'a'."
+    assert caught.value.hint == hint
