@@ -219,7 +219,7 @@ read_options = with_options(
         "--skip-end",
         type=click.IntRange(min=0),
         metavar="N",
-        help="Skip N rows at the end, such as totals.",
+        help="Skip N lines at the end, such as totals; blank lines count.",
     ),
     click.option(
         "--header/--no-header", default=None, help="Whether the first line names the columns."

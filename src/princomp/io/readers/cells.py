@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 
 from princomp.errors import NotNumericError
 from princomp.io.readers.columns import Origin, listed
-from princomp.io.readers.number_text import PLAIN, is_true_or_false, plain_minus
+from princomp.io.readers.number_text import (
+    PLAIN,
+    NumberFormat,
+    is_true_or_false,
+    negative_of,
+    plain_minus,
+)
 
 TextPolicy = Literal["error", "leave out"]
 
@@ -242,12 +248,13 @@ def bad_cell_hint(
     origin: Origin,
     *,
     typed: bool = False,
-    na: Sequence[str] = (),
+    number_format: NumberFormat = PLAIN,
 ) -> str:
-    """Make the hint for cells of text among numbers.
+    """Make the hint for cells of text among numbers in a format.
 
-    ``typed`` is as in ``decimal_mark_hint``; ``na`` are the words for missing cells given already.
+    ``typed`` is as in ``decimal_mark_hint``.
     """
+    na, mark = number_format.na, number_format.decimal
     words = list(dict.fromkeys(str(cell).strip() for cell in cells))
     word = words[0]
     beyond = [one for one in words if _BEYOND_LIMIT.fullmatch(one)]
@@ -268,8 +275,11 @@ def bad_cell_hint(
         return origin.or_exclude(column, action)
     if typed:
         return origin.or_exclude(column, "Correct the cell", "replace it by NaN if it is missing")
-    if re.fullmatch(r"(?=.*\d)[-+\d.,'’()eEdD ]+", word):  # such as 1.0D+05 or (12.5)
-        action = "Correct the cell (a number is written as 1234.5 or 1.2e5)"
+    if (negative := negative_of(word)) is not None:
+        action = f"Write negative numbers with a minus sign, not in parentheses ({negative})"
+        return origin.or_exclude(column, action)
+    if re.fullmatch(r"(?=.*\d)[-+\d.,'’()eEdD ]+", word):  # such as 1.0D+05
+        action = f"Correct the cell (a number is written as 1234{mark}5 or 1{mark}2e5)"
         return origin.or_exclude(column, action)
     if _DIGIT_FIRST.match(word):  # such as 64.86*, a number with a footnote
         return origin.or_exclude(column, "Correct the cell")
@@ -303,18 +313,15 @@ def not_numeric_error(
     text: TextPolicy,
     origin: Origin,
     *,
-    na: Sequence[str] = (),
+    number_format: NumberFormat = PLAIN,
 ) -> NotNumericError:
-    """Make the error for a column with cells ``bad`` that are not numbers.
-
-    ``na`` are the words for missing cells given already.
-    """
+    """Make the error for a column with cells ``bad`` that are not numbers in a format."""
     value = cells[bad[0]]
     shown = shortened(repr(value if isinstance(value, str) else str(value)))
     of_all = f"{len(bad)} of its {nonempty} nonempty cells {'is' if len(bad) == 1 else 'are'} not"
     # Frames and files whose columns have types, not text or workbooks.
     typed = origin.file is None or origin.file.endswith((".parquet", ".arrow", ".feather", ".ipc"))
-    if _has_commas(value):
+    if _has_commas(value) and number_format.decimal != ",":
         hint = decimal_mark_hint(origin.file, typed=typed)
     elif origin.of_model and (text == "error" or 2 * len(bad) > nonempty):
         hint = "The model needs numbers in this column: turn its cells into numbers."
@@ -326,5 +333,6 @@ def not_numeric_error(
             "columns=), or turn its cells into numbers."
         )
     else:
-        hint = bad_cell_hint(column, (cells[i] for i in bad), origin, typed=typed, na=na)
+        words = (cells[i] for i in bad)
+        hint = bad_cell_hint(column, words, origin, typed=typed, number_format=number_format)
     return origin.cell_error(column, bad[0], f"{shown} is not a number ({of_all})", hint)

@@ -99,8 +99,9 @@ class Origin:
         Returns the label of row ``row``, if rows have labels.
     offset : int
         Number, in the file, of the row that is row 0 here: rows may be a part of a file.
-    left_out_below : int, optional
-        Number of rows left out below these; None if the last rows cannot be left out (skip_end).
+    skip_end_from : callable, optional
+        Returns the ``skip_end`` that leaves out the rows from number ``row`` on; None if the last
+        rows cannot be left out.
     of_model : bool
         As in :class:`Selection`.
     """
@@ -109,7 +110,7 @@ class Origin:
     line_of: Callable[[int], int | None] | None = None
     label_of: Callable[[int], object] | None = None
     offset: int = 0
-    left_out_below: int | None = None
+    skip_end_from: Callable[[int], int] | None = None
     of_model: bool = False
 
     def prefixed(self, text: str) -> str:

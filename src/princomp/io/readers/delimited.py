@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as compute
 
 from princomp.errors import ShapeError
-from princomp.io.readers.columns import Choice, Selection, choose_columns
+from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns
 from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
 from princomp.io.readers.delimited_header import quoted_numbers, read_header, structure_error
 from princomp.io.readers.delimited_numbers import are_decimal_points, checked_numbers
@@ -73,20 +73,24 @@ def infer_table(
     totals are refused. The parser extracts the same columns from other pieces of the text.
     """
     skipped: tuple[str, ...] = ()
-    if complete and dialect.skip_end:
-        dialect, skipped = _without_skipped_rows(dialect, dialect.skip_end)
+    whole, sums = dialect, complete and dialect.skip_end is None
+    if complete and (skip_end := dialect.skip_end):
+        dialect, last = _without_skipped_rows(dialect, skip_end)
+        skipped = skipped_notes(last, skip_end)
+        sums = not any(last)  # the user has accepted the row above, unless all lines are blank
     dialect = read_header(dialect, selection)
     origin = dialect.origin
+    if complete:
+        whole = replace(dialect, text=whole.text)
+        origin = replace(origin, skip_end_from=whole.skip_end_from)
     choice = choose_columns(dialect.names, selection, origin)
     candidates = id_candidates(dialect.label_candidates, selection, choice)
     reader = Reader(dialect)
-    table = _read_columns(reader, choice, candidates)
+    table = _read_columns(reader, choice, candidates, origin)
     notes = [*skipped, *dialect.notes]
-    n_read = len(table)
     if complete:
         table = _without_empty_rows(reader, table, notes)
         notes += _notes_on_na(reader)
-    n_left_out = n_read - len(table) + (dialect.skip_end or 0)
     choice, id_notes = find_id_column(
         _without_blank_rows(table, candidates),
         dialect.names[0],
@@ -97,8 +101,7 @@ def infer_table(
     )
     notes += id_notes
     table = table.select([*choice.names, *choice.ids])
-    below = n_left_out if complete else None
-    table, units = checked_numbers(reader, table, choice, below, selection.options)
+    table, units = checked_numbers(reader, table, choice, origin, selection.options, sums=sums)
     assumes_point = dialect.assumes_point and not are_decimal_points(reader, table, choice, units)
     notes += [f"numbers of {name!r} are in {unit}" for name, unit in units.items()]
     if complete and not choice.requested:
@@ -115,7 +118,8 @@ def infer_table(
     converted.number_format = dialect.number_format
     # Count lines in the file, because keeping the text would hold it in memory.
     file = replace(dialect, text=None, assumes_point=assumes_point)
-    converted.origin = replace(converted.origin, line_of=file.line_of, left_out_below=below)
+    below = file.skip_end_from if complete else None
+    converted.origin = replace(converted.origin, line_of=file.line_of, skip_end_from=below)
     columns = converted.columns or ()
     parser = Parser(file, columns, choice.id_column, table.column_names, booleans, units)
     return converted, parser
@@ -155,15 +159,19 @@ def _notes_on_numbers(
     return notes
 
 
-def _without_skipped_rows(dialect: Dialect, skip_end: int) -> tuple[Dialect, tuple[str, ...]]:
-    """Read the text without its last ``skip_end`` rows; also return a note that names them."""
+def _without_skipped_rows(dialect: Dialect, skip_end: int) -> tuple[Dialect, list[list[str]]]:
+    """Read the text without its last ``skip_end`` records; also return these."""
     with dialect.reading(), dialect.open_binary() as stream:
         text = stream.read()
-    notes = skipped_notes(replace(dialect, text=text))
-    return replace(dialect, text=dialect.without_last_records(text, skip_end)), notes
+    with dialect.reading():
+        records = (record for *_, record in replace(dialect, text=text).records(blank=True))
+        last = list(deque(records, skip_end))
+    return replace(dialect, text=dialect.without_last_records(text, skip_end)), last
 
 
-def _read_columns(reader: Reader, choice: Choice, candidates: list[str]) -> pa.Table:
+def _read_columns(
+    reader: Reader, choice: Choice, candidates: list[str], origin: Origin
+) -> pa.Table:
     """Read the chosen columns, and those that may hold names of rows, which stay text."""
     dialect = reader.dialect
     texts = (*choice.ids, *candidates)
@@ -173,7 +181,7 @@ def _read_columns(reader: Reader, choice: Choice, candidates: list[str]) -> pa.T
         table = reader.read_as_text(names)
     if table is None:
         with dialect.reading():
-            raise structure_error(dialect)
+            raise structure_error(dialect, origin)
     refuse_damage(dialect)
     return table
 

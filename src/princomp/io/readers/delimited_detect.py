@@ -45,6 +45,14 @@ _LINES_OF_SVMLIGHT = 5
 # A symbol such as % or €, or a word at the end, such as kg.
 _UNITS = re.compile(r"[%‰°$€£¥₹]|\s[A-Za-zµμ°/²³]{1,8}$")
 
+# The first bytes of compressed data: how these were compressed, and what unpacks them.
+_PACKED = {
+    rb"\xfd7zXZ\0": ("xz", "xz -dc"),
+    rb"BZh[1-9](?:1AY&SY|\x17rE8P)": ("bzip2", "bzip2 -dc"),
+    rb"\x1f\x8b": ("gzip", "gzip -dc, or give it a name that ends in .csv.gz"),
+    rb"\x28\xb5\x2f\xfd": ("zstd", "zstd -dc, or give it a name that ends in .csv.zst"),
+}
+
 
 def detect_dialect(
     head: bytes,
@@ -78,6 +86,7 @@ def detect_dialect(
     MalformedFileError
         The text can be read in two ways, or not in its encoding.
     """
+    _refuse_packed(head, path)
     notes: list[str] = []
     encoding = _encoding_of(head, options.encoding, notes)
     # The last character may be incomplete; invalid bytes are reported when the text is read.
@@ -91,8 +100,8 @@ def detect_dialect(
     skip, requested = _skipped_and_separator(lines[0], options, path)
     if options.skip_end and complete:
         # Notes below a table may have other separators.
-        filled = [i for i, line in enumerate(lines) if line.strip()]
-        lines = lines[: next(iter(filled[-options.skip_end :]), 0)]
+        end = len(lines) - (not lines[-1])  # a last line end begins no line
+        lines = lines[: max(0, end - options.skip_end)]
     written = lines
     comment = _detect_comment(lines[skip:]) if options.comment is None else options.comment
     # Blank out comments and skipped lines, so that the other lines keep their numbers.
@@ -130,6 +139,14 @@ def detect_dialect(
         notes=tuple(notes),
         of_model=of_model,
     )
+
+
+def _refuse_packed(head: bytes, path: Path) -> None:
+    """Refuse a text whose first bytes say that it is compressed."""
+    for pattern, (kind, command) in _PACKED.items():
+        if re.match(pattern, head):
+            hint = f"Unpack it first, with {command}."
+            raise malformed(path, f"it is compressed with {kind}", hint)
 
 
 def _skipped_and_separator(line: str, options: ReadOptions, path: Path) -> tuple[int, str | None]:

@@ -12,7 +12,8 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from princomp.errors import DataError, NoRowsError, ShapeError, row_words
-from princomp.io.readers.columns import Selection
+from princomp.io.readers.cells import shortened
+from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.delimited_text import Dialect, refuse_damage
 from princomp.io.readers.header_lines import (
     count_header_lines,
@@ -22,6 +23,7 @@ from princomp.io.readers.header_lines import (
 )
 from princomp.io.readers.left_out import has_index_name
 from princomp.io.readers.reader_errors import file_error, malformed, no_rows_error
+from princomp.io.readers.rows_at_end import RowsAtEnd
 
 # Number of records that are checked.
 _SAMPLE = 200
@@ -230,8 +232,11 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def structure_error(dialect: Dialect) -> DataError:
-    """Find out why pyarrow could not read the text even as text, and make the error."""
+def structure_error(dialect: Dialect, origin: Origin) -> DataError:
+    """Find out why pyarrow could not read the text even as text, and make the error.
+
+    If ``origin`` has ``skip_end_from``, the text ends where the file does.
+    """
     path, p, before = dialect.path, len(dialect.names), dialect.before
     try:
         refuse_damage(dialect)
@@ -247,11 +252,14 @@ def structure_error(dialect: Dialect) -> DataError:
     for row, (line, _, record) in enumerate(dialect.records(), before.rows):
         if len(record) != p:
             noun = "field" if len(record) == 1 else "fields"
+            if not record[0].isprintable():  # such as Ctrl-Z, with which DOS ended files
+                noun += f" ({shortened(repr(record[0]))})"
             return malformed(
                 path,
                 f"{row_words(row, line=line)} has {len(record)} {noun}, "
                 f"but the first line names {p} columns",
-                "Decimal commas and unquoted text with commas make such rows. skip= leaves out "
+                _hint_on_rows_below(dialect, origin, row)
+                or "Decimal commas and unquoted text with commas make such rows. skip= leaves out "
                 "lines above the table, skip_end= rows below it; a last row of few fields may also "
                 "mean that the file is cut short.",
                 row=row,
@@ -261,3 +269,19 @@ def structure_error(dialect: Dialect) -> DataError:
         return no_rows_error(path, ", only the line of column names")
     problem = f"cannot be read as {dialect.kind}"
     return malformed(path, problem, "It may be damaged: create or download it again.")
+
+
+def _hint_on_rows_below(dialect: Dialect, origin: Origin, row: int) -> str | None:
+    """Hint to leave out totals and footnotes below a table, if ``row`` is one of them."""
+    if origin.skip_end_from is None:
+        return None
+    records = [record for *_, record in dialect.records()]
+    first = len(records) - RowsAtEnd.of(reversed(records)).unlike_rows
+    if row < first:
+        return None
+    skip_end = origin.skip_end_from(first)
+    what = "the last line" if skip_end == 1 else f"the last {skip_end} lines"
+    return (
+        f"skip_end={skip_end} leaves out {what}, if no row of the table is among them; a last "
+        "row of few fields may also mean that the file is cut short."
+    )

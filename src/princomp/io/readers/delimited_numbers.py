@@ -36,27 +36,30 @@ _CODE = r"\s*0+[1-9][0-9]*\s*"
 
 
 def checked_numbers(
-    reader: Reader, table: pa.Table, choice: Choice, n_left_out: int | None, options: ReadOptions
+    reader: Reader,
+    table: pa.Table,
+    choice: Choice,
+    origin: Origin,
+    options: ReadOptions,
+    *,
+    sums: bool,
 ) -> tuple[pa.Table, dict[str, Unit]]:
     """Convert text to numbers where possible; refuse totals and numbers that may be none.
 
-    ``n_left_out`` is the number of rows left out at the end; None if more rows follow.
+    ``sums`` says whether a last row of sums without a word is refused.
     """
     dialect = reader.dialect
-    # If skip_end was given, a last row of sums is accepted, but not one with a word for totals.
-    sums = dialect.skip_end is None
-    if n_left_out is not None and dialect.skip_end != 0:
+    if origin.skip_end_from is not None and dialect.skip_end != 0:
         refuse_totals(
             table,
-            dialect.origin,
-            n_left_out,
+            origin,
             labels=_unread_labels(reader, table),
             number_format=dialect.number_format,
             sums=sums,
         )
     table, units = _cast_columns(table, choice, dialect, options)
-    if n_left_out is not None and sums:
-        refuse_totals(table, dialect.origin, n_left_out)  # sums of numbers that were text
+    if sums:
+        refuse_totals(table, origin)  # sums of numbers that were text
     _refuse_doubtful(reader, table, choice, units)
     return table, units
 
@@ -160,8 +163,15 @@ def _refuse_mixed(name: str, cells: list[str | None], requested: bool, dialect: 
             return
     bad = [i for i, amount in zip(present, amounts, strict=True) if amount is None]
     if bad and (requested or count >= len(bad)):
-        origin, na = dialect.origin, number_format.na
-        raise not_numeric_error(name, cells, bad, len(present), "leave out", origin, na=na)
+        raise not_numeric_error(
+            name,
+            cells,
+            bad,
+            len(present),
+            "leave out",
+            dialect.origin,
+            number_format=number_format,
+        )
 
 
 def _refuse_doubtful(

@@ -264,7 +264,7 @@ class Parser:
         with self.dialect.reading():
             table = None if b"\0" in piece.text else reader.read_as_text(self.candidates)
             error = None if table is None else self._cell_error(table, reader.dialect.origin)
-            return error or structure_error(reader.dialect)
+            return error or structure_error(reader.dialect, reader.dialect.origin)
 
     def _cell_error(self, table: pa.Table, origin: Origin) -> PrincompError | None:
         """The error for the first cell that is unlike the first cells of its column, if any."""
@@ -278,8 +278,9 @@ class Parser:
                 is_valid = is_true_or_false(cell) if is_boolean else not is_text(value)
                 if is_valid or value is None:
                     continue
-                hint = bad_cell_hint(name, [cell], origin, na=self.dialect.number_format.na)
-                if looks_numeric(cell) and not is_boolean:
+                number_format = self.dialect.number_format
+                hint = bad_cell_hint(name, [cell], origin, number_format=number_format)
+                if looks_numeric(cell) and not is_boolean and number_format.decimal != ",":
                     hint = decimal_mark_hint()
                 what = "neither true nor false" if is_boolean else "not a number"
                 problem = f"{shortened(repr(cell))} is {what}, unlike the first cells of the column"

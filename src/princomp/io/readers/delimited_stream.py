@@ -103,11 +103,11 @@ class DelimitedSource(Source):
         super().__init__(**{**table.properties(), "rows": None, "nbytes": None})
         self.repeatable, self.units, self.kinds = not once, table.units, table.kinds
         self.number_format = dialect.number_format
-        if not complete and dialect.skip_end is None:
+        if not complete and dialect.skip_end != 0:
             checked = not once and refuse_totals_at_end(dialect, len(layout.names))
-            if not checked:
+            if not checked and dialect.skip_end is None:
                 self.notes = (*self.notes, _UNCHECKED_END_NOTE)
-        elif not complete and dialect.skip_end:
+        if not complete and dialect.skip_end:
             skipped = skipped_notes_at_end(dialect, repeatable=not once)
             self.notes = (*skipped, *self.notes)
         # Number of rows, if the whole text was read as the head. Later rows are totals or empty.

@@ -83,7 +83,7 @@ class Dialect:
     header : int, optional
         Number of lines of column names; None detects whether the first line is one.
     skip_end : int, optional
-        Number of rows left out at the end; None refuses totals.
+        Number of lines left out at the end, also blank ones; None refuses totals.
     notes : tuple of str
         Messages on what was detected.
     names : tuple of str
@@ -165,16 +165,17 @@ class Dialect:
             newline="",
         )
 
-    def records(self) -> Iterator[tuple[int, int, list[str]]]:
-        """First line, last line and fields of each record after the header that is not blank.
+    def records(self, *, blank: bool = False) -> Iterator[tuple[int, int, list[str]]]:
+        """First line, last line and fields of each record after the header.
 
-        Many times slower than pyarrow, so used only for the header and to locate errors.
+        Blank lines are left out, or are records without fields if ``blank`` is true. Many times
+        slower than pyarrow, so used only for the header and to locate errors.
         """
         with self.open_text() as file:
             reader = csv.reader(file, delimiter=self.delimiter)
             before, last_line = self.before.lines, 0
             for record in reader:
-                if record and last_line >= self.header_lines:
+                if (record or blank) and last_line >= self.header_lines:
                     yield before + last_line + 1, before + reader.line_num, record
                 last_line = reader.line_num
 
@@ -189,9 +190,14 @@ class Dialect:
         """Some rows of this file, ``text``, as a text of their own."""
         return replace(self, text=text, header_lines=0, before=before or _START)
 
+    def skip_end_from(self, row: int) -> int:
+        """The ``skip_end`` that leaves out the rows from number ``row`` on."""
+        first_line = self.line_of(row) or 0
+        return sum(line >= first_line for line, _, _ in self.records(blank=True))
+
     def without_last_records(self, text: bytes, last: int) -> bytes:
-        """Cut off the last records of a clean text; these may have any form."""
-        starts = [start for start, _, _ in replace(self, text=text).records()]
+        """Cut off the last records of a clean text, also blank lines; they may have any form."""
+        starts = [start for start, _, _ in replace(self, text=text).records(blank=True)]
         return text[: offset_after_lines(text, starts[-last] - 1)] if len(starts) > last else b""
 
 

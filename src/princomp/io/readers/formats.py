@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import shlex
 from collections.abc import Mapping
 from importlib import import_module
 from itertools import islice
@@ -125,6 +126,8 @@ _HINTS = {
         )
     },
 }
+# Commands that unpack files that are not read packed.
+_UNPACKERS = {".bz2": "bzip2 -dk", ".xz": "xz -dk", ".zip": "unzip"}
 # Number of files in a folder in which a table is sought, for a hint.
 _MAX_NAMES_TRIED = 1_000
 
@@ -162,7 +165,10 @@ def format_of(path: Path) -> tuple[str, Format]:
         raise file_error(ParameterError, path, "it is a model, and a table is needed", hint)
     if ending is None:
         problem = "its name does not say what kind of table it is"
-        hint = _HINTS.get(path.suffix.lower(), f"Known endings are {', '.join(ENDINGS)}.")
+        suffix = path.suffix.lower()
+        hint = _HINTS.get(suffix, f"Known endings are {', '.join(ENDINGS)}.")
+        if suffix in _UNPACKERS:
+            hint = f"Unpack it first: {_UNPACKERS[suffix]} {shlex.quote(str(path))}"
         raise file_error(ParameterError, path, problem, hint)
     return ending, _FORMATS[ending]
 

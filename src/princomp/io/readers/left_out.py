@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.io.readers.columns import Choice, Selection, listed
-from princomp.io.readers.number_text import NumberFormat, cell_unit
+from princomp.io.readers.number_text import NumberFormat, are_mostly_quantities
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -341,7 +341,7 @@ def _is_unique_text(table: pa.Table, name: str, number_format: NumberFormat) -> 
     head = column[:100].to_pylist()
     if len(column) < MIN_ROWS or not all(cell and number_format.is_text(cell) for cell in head):
         return False
-    if 2 * sum(cell_unit(cell) is not None for cell in head) > len(head):
-        return False  # cells such as "12 kg" and "1,5" are meant as numbers
+    if are_mostly_quantities(head):
+        return False  # cells such as "12 kg", "1,5" and "5/60" are meant as numbers
     cells = column.to_pylist()
     return len(set(cells)) == len(cells) and not any(cell is None or cell == "" for cell in cells)

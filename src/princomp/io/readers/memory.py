@@ -252,7 +252,7 @@ def hint_for_missing(
 
 def _hint_on_last_rows(data: Any, origin: Origin | None) -> str | None:
     """Hint to leave out the last rows, if these have no number and all others are complete."""
-    if origin is None or origin.left_out_below is None or sp.issparse(data):
+    if origin is None or origin.skip_end_from is None or sp.issparse(data):
         return None
     missing = np.isnan(data)
     is_complete = ~missing.any(axis=1)
@@ -261,8 +261,7 @@ def _hint_on_last_rows(data: Any, origin: Origin | None) -> str | None:
         return None
     empty = len(data) - complete
     rows = "the last row, which has" if empty == 1 else f"the last {empty:,} rows, which have"
-    # Rows that were left out below these count, too.
-    return f"skip_end={origin.left_out_below + empty} of read_table leaves out {rows} no number"
+    return f"skip_end={origin.skip_end_from(complete)} of read_table leaves out {rows} no number"
 
 
 def is_numeric_array(X: Any) -> bool:

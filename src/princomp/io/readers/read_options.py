@@ -29,7 +29,7 @@ class ReadOptions:
     skip : int, optional
         Number of lines before the table.
     skip_end : int, optional
-        Number of rows at the end that do not belong to the data, such as totals.
+        Number of lines at the end that do not belong to the data, such as totals and blank lines.
     header : int, optional
         Number of lines with column names: 0, 1 or 2.
     comment : str, optional

@@ -1,10 +1,9 @@
-"""Rows at the end of a text that are no data: empty rows are left out, totals are refused."""
+"""Rows of a text that are no data: empty rows at the end are left out, totals are refused."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from io import SEEK_END, BytesIO
@@ -40,12 +39,14 @@ _STATISTICS: tuple[tuple[re.Pattern[str], _Statistic], ...] = tuple(
         ("min|minimum|mínimo|minimo", lambda x: (x.min(),)),
         ("max|maximum|máximo|massimo", lambda x: (x.max(),)),
         (r"s\.?d\.?|std|stabw", lambda x: (x.std(), x.std(ddof=1) if len(x) > 1 else 0.0)),
-        ("n|count|anzahl", lambda x: (len(x),)),
+        (r"(n|count|anzahl)(\W*\d+)?|bas(e|is)\b.*", lambda x: (len(x),)),
         ("mittel|mw|avg", lambda x: (x.mean(),)),
     )
 )
 # Statistics in a table are rounded, by this share at most.
 _ROUNDED = 0.01
+# Fewest rows above a row of means without a word.
+_MIN_ROWS_OF_MEANS = 7
 # Number of last rows in which totals are sought.
 _MOST_ROWS_AT_END = 100
 # Bytes at the end of a large file that are searched for its last row.
@@ -63,15 +64,15 @@ def empty_rows_at_end(table: pa.Table) -> int:
 def refuse_totals(
     table: pa.Table,
     origin: Origin,
-    n_left_out: int,
     *,
     labels: pa.Table | None = None,
     number_format: NumberFormat = PLAIN,
     sums: bool = True,
 ) -> None:
-    """Refuse totals at the end: rows that have a word such as "total", or sums of columns.
+    """Refuse totals: rows that have a word such as "total", or sums or means of columns.
 
-    Below them, rows without any number (footnotes) and rows with words such as "max" may follow.
+    They stand at the end, or are the first row, if that has a word that is no name. Below those
+    at the end, rows without any number (footnotes) and rows with words such as "max" may follow.
     The latter are totals themselves only if their numbers are what the word says, because "Max"
     may be a name.
 
@@ -79,44 +80,52 @@ def refuse_totals(
     ----------
     table : pyarrow.Table
     origin : Origin
-    n_left_out : int
-        Number of rows that were left out at the end.
+        Without ``skip_end_from``, nothing is refused, because more rows may follow.
     labels : pyarrow.Table, optional
         More columns of the same rows, in which words are sought.
     number_format : NumberFormat
         How numbers in columns of text are written.
     sums : bool
-        Whether a row of sums without a word is refused.
+        Whether a row of sums or means without a word is refused.
 
     Raises
     ------
     MalformedFileError
     """
     last = len(table) - 1
-    if last < MIN_ROWS:
+    if last < MIN_ROWS or origin.skip_end_from is None:
         return
     columns = table.columns if labels is None else [*table.columns, *labels.columns]
+    if word := _total_in([column[0].as_py() for column in columns]):
+        place = origin.place_of(0)
+        problem = f"{place.description}, the first one, looks like totals ({word!r})"
+        hint = "Delete the line if it is no data; skip_end=0 reads it as data."
+        raise origin.error(MalformedFileError, problem, hint, **place.as_dict())
     rows = ([column[i].as_py() for column in columns] for i in range(last, 0, -1))
-    end = _RowsAtEnd.of(rows)
+    end = RowsAtEnd.of(rows)
     n_above = len(table) - end.height
     found = [
         (i, word)
         for i, word, is_sure in end.words
         if is_sure or _is_statistic(word, table, last - i, n_above, number_format)
     ]
-    if not found and sums and _last_row_is_sums(table.slice(0, len(table) - end.footnotes)):
+    if (
+        not found
+        and sums
+        and _last_row_is_sums_or_means(table.slice(0, len(table) - end.footnotes))
+    ):
         found = [(end.footnotes, "")]
     if found:
         below, word = found[0]
         place = origin.place_of(last - below)
         where = f"followed by {counted(below, 'more row')}" if below else "the last one"
-        count = n_left_out + found[-1][0] + 1
+        count = origin.skip_end_from(last - found[-1][0])
         raise _totals_error(
             f"{place.description}, {where},", word, count, origin, **place.as_dict()
         )
 
 
-class _RowsAtEnd(NamedTuple):
+class RowsAtEnd(NamedTuple):
     """Rows at the end that are footnotes or have a word for totals or a statistic.
 
     Parameters
@@ -132,19 +141,24 @@ class _RowsAtEnd(NamedTuple):
     footnotes: int
 
     @property
+    def unlike_rows(self) -> int:
+        """Number of last rows that are footnotes, or from a word that is enough on."""
+        sure = (i + 1 for i, _, is_sure in self.words if is_sure)
+        return max((self.footnotes, *sure))
+
+    @property
     def height(self) -> int:
         """Number of rows from the first one with a word on."""
         return self.words[-1][0] + 1 if self.words else 0
 
     @classmethod
-    def of(cls, rows: Iterable[Sequence[Any]]) -> _RowsAtEnd:
+    def of(cls, rows: Iterable[Sequence[Any]]) -> RowsAtEnd:
         """Search rows, which are given from the last one up."""
         words: list[tuple[int, str, bool]] = []
         footnotes = 0
         for i, row in enumerate(islice(rows, _MOST_ROWS_AT_END)):
-            texts = [cell.strip() for cell in row if isinstance(cell, str)]
-            total = next(filter(_TOTALS.fullmatch, texts), None)
-            word = total or next(filter(_statistic_of, texts), None)
+            total = _total_in(row)
+            word = total or next(filter(_statistic_of, _texts(row)), None)
             if word is not None:
                 words.append((i, word, total is not None))
             elif _has_number(row):
@@ -169,34 +183,31 @@ def refuse_totals_at_end(dialect: Dialect, width: int) -> bool:
     records = _last_records(dialect)
     if records is None:
         return False
+    n_records = len(records)
+    records = records[: max(0, n_records - (dialect.skip_end or 0))]
     empty = sum(1 for _ in takewhile(_is_empty, reversed(records)))
     rest = records[: len(records) - empty]
     if not rest or len(rest[-1]) != width:
         return False
-    found = [(i, word) for i, word, is_sure in _RowsAtEnd.of(reversed(rest)).words if is_sure]
+    found = [(i, word) for i, word, is_sure in RowsAtEnd.of(reversed(rest)).words if is_sure]
     if found:
         below, word = found[0]
+        below = sum(map(bool, rest[len(rest) - below :]))  # without blank lines
         what = f"the row before the last {below}" if below > 1 else "the row before the last"
-        count = empty + found[-1][0] + 1
+        count = n_records - len(rest) + found[-1][0] + 1
         raise _totals_error(what if below else "the last row", word, count, dialect.origin)
     return True
-
-
-def skipped_notes(dialect: Dialect) -> tuple[str, ...]:
-    """Note on the last rows of a text, which ``skip_end`` leaves out, with their names."""
-    with dialect.reading():
-        last = deque((record for _, _, record in dialect.records()), dialect.skip_end)
-    return _skipped_note(list(last), dialect.skip_end or 0)
 
 
 def skipped_notes_at_end(dialect: Dialect, *, repeatable: bool) -> tuple[str, ...]:
     """Note on the last rows of a large file, with their names if they can be read alone."""
     count = dialect.skip_end or 0
     records = (_last_records(dialect) if repeatable else None) or []
-    return _skipped_note(records[-count:], count)
+    return skipped_notes(records[-count:], count)
 
 
-def _skipped_note(records: Sequence[Sequence[str]], skip_end: int) -> tuple[str, ...]:
+def skipped_notes(records: Sequence[Sequence[str]], skip_end: int) -> tuple[str, ...]:
+    """Note on last records that ``skip_end`` leaves out, with their names if these are known."""
     rows = counted(len(records) or skip_end, "row")
     names = f": {listed(map(_row_name, records), limit=5)}" if records else ""
     return (f"skip_end={skip_end} left out {rows}{names}",)
@@ -217,7 +228,7 @@ def _last_records(dialect: Dialect) -> list[list[str]] | None:
         file.seek(max(0, file.seek(0, SEEK_END) - _TAIL))
         lines = file.read().partition(b"\n")[2]  # without the first line, which is incomplete
         text = replace(dialect, skip=0).cleaned(BytesIO(lines)).read()
-        return [record for _, _, record in replace(dialect, text=text).records()]
+        return [record for *_, record in replace(dialect, text=text).records(blank=True)]
 
 
 def _totals_error(
@@ -231,6 +242,15 @@ def _totals_error(
 
 def _row(table: pa.Table, i: int) -> list[Any]:
     return [column[i].as_py() for column in table.columns]
+
+
+def _texts(row: Sequence[Any]) -> list[str]:
+    return [cell.strip() for cell in row if isinstance(cell, str)]
+
+
+def _total_in(row: Sequence[Any]) -> str | None:
+    """The first word of a row that only totals have."""
+    return next(filter(_TOTALS.fullmatch, _texts(row)), None)
 
 
 def _has_number(row: Sequence[Any]) -> bool:
@@ -284,9 +304,14 @@ def _is_empty(row: Sequence[Any]) -> bool:
     return all(cell is None or (isinstance(cell, str) and not cell.strip()) for cell in row)
 
 
-def _last_row_is_sums(table: pa.Table) -> bool:
-    """Whether the last row holds the column sums, in at least two columns and all that it fills."""
-    count = 0
+def _last_row_is_sums_or_means(table: pa.Table) -> bool:
+    """Whether the last row holds the sums or the means of all columns that it fills.
+
+    These are at least two columns, without those of zeros. A mean counts only below some rows, and
+    if none of them has it: the last row may be the centre of a design.
+    """
+    count = n_means = 0
+    are_sums = are_means = True
     for column in table.columns:
         if str(column.type) != "double":
             continue
@@ -295,7 +320,11 @@ def _last_row_is_sums(table: pa.Table) -> bool:
         if not len(above) or np.isnan(last) or not above.any():
             continue
         with np.errstate(over="ignore", invalid="ignore"):
-            if not abs(above.sum() - last) <= 1e-9 * np.abs(above).sum():
-                return False
+            total, size = above.sum(), np.abs(above).sum()
+            are_sums &= bool(abs(total - last) <= 1e-9 * size)
+            are_means &= bool(abs(total - len(above) * last) <= 1e-9 * size)
+        if not (are_sums or are_means):
+            return False
         count += 1
-    return count > 1
+        n_means += len(above) >= _MIN_ROWS_OF_MEANS and last not in above
+    return (are_sums and count > 1) or (are_means and n_means > 1)

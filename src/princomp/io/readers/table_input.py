@@ -133,12 +133,12 @@ def read_table(
         numbers, or the only text column without repeated values. False uses none.
     **options
         For text files: ``sep``, ``decimal``, ``thousands``, ``encoding``, ``na`` (words for
-        missing cells), ``skip`` (lines at the top), ``skip_end`` (rows at the end, such as
-        totals), ``header`` (True, False, or 2 for two lines of names) and ``comment``; for
-        workbooks: ``sheet``. Options that are not given are detected from the file if it is
-        unambiguous. ``untrusted=True`` reads files in a separate process with limited memory
-        and time: a malicious file can then crash the library that reads it, but not your
-        program.
+        missing cells), ``skip`` (lines at the top), ``skip_end`` (lines at the end, such as
+        totals and blank lines), ``header`` (True, False, or 2 for two lines of names) and
+        ``comment``; for workbooks: ``sheet``. Options that are not given are detected from the
+        file if it is unambiguous. ``untrusted=True`` reads files in a separate process with
+        limited memory and time: a malicious file can then crash the library that reads it, but
+        not your program.
 
     Returns
     -------

@@ -71,6 +71,9 @@ def _split(name: str) -> tuple[str, str, str]:
 
 def _refuse_impossible(name: str) -> None:
     """Raise InputNotFoundError for a text that no file can have as its name, and for a URL."""
+    if not name:
+        problem = "the name of the file is empty"
+        raise file_error(InputNotFoundError, repr(name), problem, "Name a file.")
     if (url := re.match("([A-Za-z][A-Za-z0-9+.-]+):/", name)) and not glob.glob(name):
         problem = "is a URL, and files are read from paths"
         hint = "Download it first; or read it with another library, and give batches of rows."

@@ -78,7 +78,11 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
         raise
     # Keep the line of each row, not the text; the file itself has no lines.
     lines = [line for line, _, _ in replace(parser.dialect, text=clean).records()]
-    table.origin = replace(table.origin, line_of=lambda row: lines[row])
+    table.origin = replace(
+        table.origin,
+        line_of=lambda row: lines[row],
+        skip_end_from=lambda row: len(rows) + 1 - lines[row],
+    )
     return table
 
 

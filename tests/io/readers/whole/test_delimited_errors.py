@@ -42,7 +42,7 @@ def test_ragged_rows_are_refused_with_row_and_line(write):
 def test_lines_above_and_below_the_table_can_be_left_out_as_the_hint_says(write):
     for top, end, options, hint in (
         ("device,XR\nday,1\n", "", {"skip": 2}, "skip=2."),
-        ("", "(3 rows)\n", {"skip_end": 1}, "skip_end= "),
+        ("", "(3 rows)\n", {"skip_end": 1}, "skip_end=1 leaves out the last line"),
     ):
         path = write(f"{top}a,b,c\n1,2,5\n3,4,1\n6,2,2\n{end}")
         assert hint in refused(MalformedFileError, path).hint

@@ -119,7 +119,7 @@ def test_totals_are_found_above_footnotes_of_a_large_file(tmp_path, monkeypatch)
 @pytest.mark.parametrize("end", [FOOTNOTES, f"{FOOTNOTES},,,,\n", ",,,,\nNotes,,,,\n\n"])
 def test_footnotes_are_named_in_the_error_about_missing_cells(princomp, tmp_path, end):
     path = write(tmp_path, end)
-    count = end.count(",,,,")
+    count = len(end.splitlines())
     with pytest.raises(NotFiniteError) as caught:
         PCA().fit(path)
     hint = f"skip_end={count} of read_table leaves out the last 2 rows"
@@ -135,3 +135,38 @@ def test_incomplete_rows_elsewhere_are_left_out_otherwise(tmp_path):
         with pytest.raises(NotFiniteError) as caught:
             PCA().fit(write(tmp_path, end))
         assert "missing='drop'" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "word", ["Basis (n)", "Base", "Base: all states", "N=50", "n = 50", "Basis"]
+)
+def test_numbers_of_rows_are_found(tmp_path, word):
+    assert f"({word!r})" in refused(write(tmp_path, line(word, [50] * 4))).message
+    assert read_whole(write(tmp_path, line(word, [50, 51, 50, 48]))).rows == 51
+
+
+def test_a_row_of_means_without_a_word_is_found(tmp_path):
+    exact = "All," + ",".join(map(repr, X.mean(axis=0).tolist())) + "\n"
+    assert "skip_end=1 " in refused(write(tmp_path, exact)).hint
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "1,2\n3,4\n2,3\n1,2\n3,4\n2,3\n1,2\n3,4\n2,3\n",  # a design with its centre
+        "1,2\n3,4\n5,3\n3,3\n",  # few rows
+    ],
+)
+def test_a_row_at_the_mean_may_be_data(tmp_path, rows):
+    path = tmp_path / "t.csv"
+    path.write_text(f"a,b\n{rows}")
+    assert read_whole(path).rows == len(rows.splitlines())
+
+
+def test_totals_in_the_first_row_are_refused(tmp_path):
+    head, rest = TEXT.split("\n", 1)
+    path = write(tmp_path, "", f"{head}\n{line('Total', ANY)}{rest}")
+    error = refused(path)
+    assert "row 0 (line 2), the first one, looks like totals ('Total')" in error.message
+    assert error.hint == "Delete the line if it is no data; skip_end=0 reads it as data."
+    assert read_whole(path, options=ReadOptions(skip_end=0)).rows == 51
