@@ -98,7 +98,7 @@ def from_covariance(
         if is_number(n_samples, Real) and 2 <= n_samples < np.inf:
             hint = f"give a number of type int: n_samples={round(n_samples)}"
         raise ShapeError(
-            f"n_samples={n_samples!r} must be a whole number of at least 2",
+            f"n_samples={n_samples!r} must be a whole number of at least 2 rows",
             place={"parameter": "n_samples"},
             hint=hint,
         )
