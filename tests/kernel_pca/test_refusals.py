@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from princomp import KernelPCA, diagnostics, tune
 from princomp.errors import (
@@ -40,6 +41,26 @@ def test_the_diagonal_must_be_numbers(entry):
     model = KernelPCA(2, kernel="precomputed").fit(K)
     with pytest.raises(ParameterError, match="diagonal must hold numbers"):
         model.reconstruction_error(K, diagonal=[1.0, entry])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("k", [2, None])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kernel": "rbf", "gamma": 1e-20},
+        {"kernel": "laplacian", "gamma": 0},
+        {"kernel": "sigmoid", "gamma": 1.0, "coef0": 60.0},
+    ],
+    ids=str,
+)
+def test_a_kernel_that_is_the_same_for_all_rows_is_warned_of(options, k):
+    with pytest.warns(UserWarning, match="all eigenvalues are zero: kernel .* is, up to rounding"):
+        KernelPCA(k, **options).fit(ROWS)
+    with pytest.warns(UserWarning, match="all eigenvalues are zero"):
+        KernelPCA(k, **options).fit(sp.csr_array(ROWS))
+    KernelPCA(k, **options).fit(np.ones((20, 3)))  # these rows are equal
+    assert KernelPCA(2, **{**options, "gamma": "median", "coef0": 0}).fit(ROWS).eigenvalues_[1] > 0
 
 
 def test_the_score_of_a_kernel_matrix_suggests_tune():

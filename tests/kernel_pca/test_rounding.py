@@ -47,6 +47,7 @@ def test_a_kernel_with_entries_near_one(dtype, gamma, weight, rng):
     assert KernelPCA(**options).fit(X, sample_weight=weights).n_components_ == P
 
 
+@pytest.mark.filterwarnings("ignore:all eigenvalues are zero")  # as is tested
 @pytest.mark.parametrize(("dtype", "gamma"), [(np.float64, 3e-17), (np.float32, 1e-9)])
 def test_a_kernel_that_is_nothing_but_rounding(dtype, gamma, rng):
     X = rng.standard_normal((N, P)).astype(dtype)
@@ -105,6 +106,7 @@ def test_dense_columns_of_sparse_rows_are_shifted(kernel, rng):
         np.testing.assert_allclose(model.transform(rows), expected.transform(near[:5]), atol=1e-11)
 
 
+@pytest.mark.filterwarnings("ignore:all eigenvalues are zero")  # as is tested
 def test_rounding_of_equal_rows_is_not_variance():
     """Equal rows have equal errors, which add up to n times one of them, not √n times."""
     X = np.full((1500, 3), 1e10)
@@ -184,6 +186,7 @@ def test_roundoff_includes_products_amplified_by_the_kernel_slope(kernel, rng):
     assert roundoff >= float(17 * np.sqrt(500) * units) or kernel == "sigmoid"
 
 
+@pytest.mark.filterwarnings("ignore:all eigenvalues are zero")  # as is tested
 def test_variances_below_the_rounding_of_the_kernel_are_not_claimed_to_be_zero(rng):
     """All kernel values are 1 to the last bit, so no eigenvalue is known, not even the first."""
     X = 1e-9 * rng.standard_normal((30, 3))

@@ -19,7 +19,7 @@ KERNELS = {
     "linear": {},
     "rbf": {"gamma": 0.2},
     "poly": {"gamma": 0.5, "degree": 3},
-    "sigmoid": {"gamma": 0.05},
+    "sigmoid": {"gamma": 1e-4},
     "cosine": {},
     "laplacian": {"gamma": 0.2},
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 from princomp.core import Certificate, certify
 from princomp.engines import DistributedRows
-from princomp.errors import NotAvailableError
+from princomp.errors import NotAvailableError, warn
 from princomp.estimators import PCA
 from princomp.io import RowArray
 from princomp.kernel_pca.feature_space.expansion import Expansion
@@ -27,7 +27,7 @@ from princomp.kernel_pca.plan import KernelPlan
 from princomp.kernel_pca.rows import in_memory
 from princomp.linalg import FloatArray, cached_property
 from princomp.solvers import Spectrum
-from princomp.summaries import Weights, is_sparse, stored_bytes
+from princomp.summaries import Columns, Weights, is_sparse, stored_bytes
 
 # Scores of rows with a weight below this share of the mean are not computed from eigenvectors.
 _LIGHT_SHARE = 1e-4
@@ -183,7 +183,15 @@ def solve_rows(rows: RowArray, weights: Weights, parameters: KernelParameters) -
     n_random = first_block_width(rows.shape[0], parameters.n_components, parameters.solver, limit)
     # The other half of the limit is for the search space and products.
     matrix = KernelMatrix(function, rows, weights, memory=limit // 2, n_random=n_random)
-    return replace(_exact_fit(matrix, parameters), dtype=dtype)
+    fitted = replace(_exact_fit(matrix, parameters), dtype=dtype)
+    is_zero = function.takes_gamma and not fitted.spectrum.variances.any()
+    if is_zero and Columns.of(rows).column_scatter.any():  # the rows are not all equal
+        warn(
+            f"all eigenvalues are zero: kernel {function.name!r} with gamma {function.gamma:g} is, "
+            "up to rounding, the same for all pairs of rows. Choose other parameters, such as "
+            "gamma='median'"
+        )
+    return fitted
 
 
 def solve_matrix(matrix: FloatArray, weights: Weights, parameters: KernelParameters) -> ExactFit:
