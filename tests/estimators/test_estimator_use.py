@@ -315,3 +315,11 @@ def test_only_fits_advance_a_random_generator(table):
     exact = np.random.RandomState(5)
     KernelPCA(2, kernel="rbf", random_state=exact).fit(table)
     assert exact.randint(2**31) == np.random.RandomState(5).randint(2**31)
+
+
+def test_the_hint_for_centres_of_your_own_works(table):
+    c = np.median(table, axis=0)
+    with pytest.raises(ParameterError, match=r"center=array") as caught:
+        PCA(center=c).fit(table)
+    assert "for centres c of your own, PCA(center=False).fit(X - c)" in caught.value.hint
+    assert PCA(center=False).fit(table - c).n_features_in_ == 5

@@ -455,8 +455,13 @@ def test_rows_times_a_power_of_two_give_identical_fits(exponent, rng):
 @pytest.mark.parametrize("exponent", [-1000, -540, 520, 1000])
 def test_variances_beyond_the_range_are_refused(exponent, rng):
     X, _ = contaminated(rng, 60, 5, 0.1)
-    with pytest.raises(NotFiniteError, match="too little" if exponent < 0 else "too much"):
-        RobustPCA(2).fit(np.ldexp(X, exponent))
+    scaled = np.ldexp(X, exponent)
+    with pytest.raises(
+        NotFiniteError, match="too little" if exponent < 0 else "too much"
+    ) as caught:
+        RobustPCA(2).fit(scaled)
+    if exponent < 0:
+        RobustPCA(2).fit(scaled * float(caught.value.hint.rpartition(" ")[2]))
 
 
 @pytest.mark.parametrize("exponent", [-1000, 1000])
