@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings, strategies as st
@@ -307,7 +308,7 @@ def test_a_pca_of_scikit_learn_is_refused_with_a_conversion(rng):
 def test_other_models_are_refused_with_what_they_offer(rng):
     X = rng.standard_normal((20, 4))
     for model, hint in (
-        (RobustPCA(2), "PCA(…).fit(X[~model.outliers_])"),
+        (RobustPCA(2), "PCA(model.n_components_, scale=model.scale_).fit(X[~model.outliers_])"),
         (make_pipeline(StandardScaler(), PCA(2)), "pipeline[:-1].transform(X)"),
     ):
         with pytest.raises(ParameterError) as caught:
@@ -316,3 +317,15 @@ def test_other_models_are_refused_with_what_they_offer(rng):
     with pytest.raises(ParameterError) as caught:
         PCA.from_sklearn(make_pipeline(decomposition.PCA(2)).fit(X))
     assert "pipeline[-1]" in caught.value.hint
+
+
+@pytest.mark.parametrize("scale", [None, "mad"])
+def test_the_hint_for_a_robust_model_can_be_run(rng, scale):
+    X = pd.DataFrame(rng.standard_normal((60, 4)), columns=list("abcd"))
+    model = RobustPCA(2, scale=scale).fit(X)
+    with pytest.raises(ParameterError) as caught:
+        variables(model)
+    code = caught.value.hint.rpartition(": ")[2]
+    fitted = eval(code, {"PCA": PCA, "model": model, "X": X})
+    assert fitted.n_samples_ == 60 - model.outliers_.sum()
+    assert len(variables(fitted)) == 8

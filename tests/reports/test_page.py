@@ -210,3 +210,13 @@ def test_a_page_contains_no_address(arrests, draw_only):
     html = page()
     assert html == page()
     assert " at 0x" not in html
+
+
+@pytest.mark.filterwarnings("always")
+@pytest.mark.parametrize("missing", ["error", "nipals"])
+def test_a_report_warns_once_if_only_the_fit_has_names(table, missing):
+    model = PCA(2, missing=missing).fit(table)
+    numbered = table.set_axis(range(4), axis=1)
+    with pytest.warns(UserWarning, match="does not have valid feature names") as caught:
+        report(model, numbered)
+    assert len(caught) == 1

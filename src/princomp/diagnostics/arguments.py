@@ -75,7 +75,7 @@ def fitted_of(model: object) -> Fitted:
         if isinstance(model, RobustPCA):
             hint = (
                 "plots.outliers draws it; for everything else, fit a PCA to the regular rows: "
-                "PCA(…).fit(X[~model.outliers_])"
+                "PCA(model.n_components_, scale=model.scale_).fit(X[~model.outliers_])"
             )
         elif isinstance(model, Pipeline):
             last = "pipeline[-1]"

@@ -127,7 +127,7 @@ def report(
         check_writable([path], force=overwrite)
     check_libraries()
     from princomp.reports.page import render_page
-    from princomp.reports.request import Request, reported_rows
+    from princomp.reports.request import Request, names_were_compared, reported_rows
     from princomp.reports.text import Texts
 
     texts, rows = Texts(lang), None
@@ -135,24 +135,25 @@ def report(
         diagnostics.check_repeatable(X, "report")
         X, groups, metadata, ids = _separate_columns(model, X, groups, metadata, ids)
         rows = reported_rows(model, X, groups, metadata, ids, training, level, sample_weight)
-    resamples, why_none = _bootstrap(model, X, rows, bootstrap, sample_weight)
-    page = render_page(
-        Request(
-            model,
-            X,
-            rows,
-            title=title,
-            data=data,
-            groups=groups,
-            metadata=metadata,
-            ids=ids,
-            sample_weight=sample_weight,
-            bootstrap=resamples,
-            why_no_bootstrap=why_none,
-            level=level,
-            texts=texts,
+    with names_were_compared():
+        resamples, why_none = _bootstrap(model, X, rows, bootstrap, sample_weight)
+        page = render_page(
+            Request(
+                model,
+                X,
+                rows,
+                title=title,
+                data=data,
+                groups=groups,
+                metadata=metadata,
+                ids=ids,
+                sample_weight=sample_weight,
+                bootstrap=resamples,
+                why_no_bootstrap=why_none,
+                level=level,
+                texts=texts,
+            )
         )
-    )
     if path is not None:
         with atomic_write(path, force=overwrite) as file:
             file.write(page.encode())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -178,12 +180,13 @@ def reported_rows(
 
     scores = columns("score")
     with_scores = plots.rows_with_scores(scores)
+    with names_were_compared():
+        missing = _differently_filled(model, X, len(scores))
     training_given = training is not None
     weights_missing = without_weights and (training is None or bool(training))
     if training is None and not weights_missing:
         weights = checked_weights(sample_weight, len(scores))
         weights = np.ones(len(scores)) if weights is None else weights
-        missing = _differently_filled(model, X, len(scores))
         compared = (scores[with_scores], weights[with_scores], missing[with_scores])
         training = _match_fit(fitted, *compared)
     with_contributions = count_known and training and not weights_missing
@@ -193,9 +196,10 @@ def reported_rows(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the page explains missing limits
         found_limits = diagnostics.limits(model, level)
-    found = diagnostics.distances(
-        model, X, level=level, training=bool(training), ids=ids, frame="listing"
-    )
+    with names_were_compared():
+        found = diagnostics.distances(
+            model, X, level=level, training=bool(training), ids=ids, frame="listing"
+        )
     return ReportedRows(
         *(table["row"], plots.has_row_names(table["row"]), scores, columns("cos2"), contribution),
         *(found["t2"], found["q"], found["t2_limit"], found["q_limit"]),
@@ -204,6 +208,14 @@ def reported_rows(
         weights_missing,
         plots.read_groups(groups, X, np.ones(len(scores), dtype=bool)),
     )
+
+
+@contextmanager
+def names_were_compared() -> Iterator[None]:
+    """Read the rows again without another warning that only one of rows and fit have names."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X (has|does not have valid) feature names")
+        yield
 
 
 def _differently_filled(model: PCA, X: object, n: int) -> NDArray[np.intp]:
