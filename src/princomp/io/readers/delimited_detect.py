@@ -42,6 +42,8 @@ _DECIMAL_COMMA = re.compile(r'"?[+\-\u2212]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?"?'
 # A label, and pairs of the number of a column and a value.
 _SVMLIGHT = re.compile(r"[-+.,0-9eE]+(?: qid:[0-9]+)?(?: [0-9]+:[-+.0-9eE]+)+\s*(?:#.*)?")
 _LINES_OF_SVMLIGHT = 5
+# Letters, but not those of an exponent.
+_LETTERS = re.compile(r"(?![eE][+-]?[0-9])[^\W\d_]")
 # A symbol such as % or €, or a word at the end, such as kg.
 _UNITS = re.compile(r"[%‰°$€£¥₹]|\s[A-Za-zµμ°/²³]{1,8}$")
 
@@ -376,11 +378,14 @@ class _Evidence(NamedTuple):
         separate thousands.
     thousands : dict
         For each mark that seems to separate thousands, the numbers of the columns in which it does.
+    first_line : int
+        Number of the first line, if it may name the columns; otherwise 0.
     """
 
     decimal: dict[str, tuple[int, str]]
     unclear: dict[str, dict[int, tuple[int, str]]]
     thousands: dict[str, set[int]]
+    first_line: int
 
 
 def _detect_number_format(
@@ -397,7 +402,7 @@ def _detect_number_format(
     What was detected is added to ``notes``.
     """
     decimal, thousands = options.decimal, options.thousands
-    evidence = _gather_evidence(lines, sep)
+    evidence = _gather_evidence(lines, sep, options.header)
     if decimal is None and thousands in (".", ","):
         decimal = "," if thousands == "." else "."
     if decimal is None:
@@ -424,11 +429,14 @@ def _detect_decimal(evidence: _Evidence, sep: str, path: Path, *, of_model: bool
     if comma and point:
         (line, one), (other_line, other) = comma, point
         correct = "correct" if of_model else "correct or exclude"
+        names = "Set header=True if line {} names the columns. Otherwise, say which mark it is, "
+        may_name = evidence.first_line in (line, other_line)
+        say = names.format(evidence.first_line) if may_name else "Say which it is, "
         raise malformed(
             path,
             f"line {line} has {one!r}, with a decimal comma, and line {other_line} {other!r}, "
             "with a decimal point",
-            "Say which it is, decimal='.' or decimal=',' (1,5 is one and a half), and "
+            f"{say}decimal='.' or decimal=',' (1,5 is one and a half), and "
             f"{correct} the columns with the other mark.",
             line=line,
         )
@@ -446,13 +454,20 @@ def _detect_decimal(evidence: _Evidence, sep: str, path: Path, *, of_model: bool
     return None
 
 
-def _gather_evidence(lines: Sequence[str], sep: str) -> _Evidence:
-    """Sort the first cells of a text by what they say about the marks in numbers."""
-    evidence = _Evidence({}, {}, {})
+def _gather_evidence(lines: Sequence[str], sep: str, header: int | None) -> _Evidence:
+    """Sort the first cells of a text by what they say about the marks in numbers.
+
+    Names of columns say nothing: they are in the first lines, if ``header`` gives their number, or
+    are cells of the first line with letters, such as 1100.5 nm.
+    """
+    records = _records(lines, sep)[header or 0 :]
+    first_line = records[0][0] if records and header is None else 0
+    evidence = _Evidence({}, {}, {}, first_line)
     cells = (
         (line, column, cell)
-        for line, record in _records(lines, sep)
+        for line, record in records
         for column, cell in enumerate(record)
+        if line != first_line or not _LETTERS.search(cell)
     )
     for line, column, cell in itertools.islice(cells, _MAX_CELLS):
         if match := _CLEAR_NUMBER.fullmatch(cell):

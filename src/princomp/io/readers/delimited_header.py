@@ -34,7 +34,8 @@ _QUOTED_LINES = 20
 def read_header(dialect: Dialect, selection: Selection) -> Dialect:
     """Read and check the lines of column names, and add them to the dialect.
 
-    A first line that has all names of columns in ``selection`` holds names.
+    A first line that has all names of columns in ``selection`` holds names, and so does one that
+    has most of those of a model: then an error says which ones it lacks.
 
     Raises
     ------
@@ -60,7 +61,7 @@ def read_header(dialect: Dialect, selection: Selection) -> Dialect:
     notes = list(dialect.notes)
     count = dialect.header
     if count is None:
-        is_named = bool(requested) and set(map(str, requested)) <= set(cells[0])
+        is_named = _has_names(cells[0], set(map(str, requested)), selection)
         if not is_named:
             refuse_title(dialect, cells, lines)
         count = 1 if is_named else count_header_lines(dialect, cells, notes)
@@ -81,6 +82,13 @@ def read_header(dialect: Dialect, selection: Selection) -> Dialect:
         label_candidates=_label_candidates(names, cells[count:], dialect),
         unnamed=unnamed,
     )
+
+
+def _has_names(first: list[str], requested: set[str], selection: Selection) -> bool:
+    """Whether the first line has the requested names, or most of those of a model."""
+    count = len(requested.intersection(first))
+    is_most = selection.of_model and len(set(first)) == len(first) and 2 * count > len(requested)
+    return bool(requested) and (count == len(requested) or is_most)
 
 
 def _no_lines_error(dialect: Dialect) -> ShapeError:

@@ -62,6 +62,8 @@ _DATE_OR_TIME = re.compile(
 MIN_ROWS = 3
 # Fewest rows for a first column that counts up from a number other than 0 and 1, or holds dates.
 _MIN_COUNTED_ROWS = 5
+# Fewest rows for a first column in other equal steps.
+_MIN_STEPPED_ROWS = 8
 # Years of dates that are written as whole numbers, such as 198101.
 _DATED_YEARS = 1700, 2200
 
@@ -161,8 +163,20 @@ def _go_up_by_one(cells: Sequence[Any] | NDArray[Any]) -> bool:
     return bool(np.array_equal(numbers, numbers[0] + np.arange(len(numbers))))
 
 
+def _rise_in_equal_steps(cells: NDArray[Any]) -> bool:
+    """Whether numbers go up in equal steps, as wavelengths of a transposed table do."""
+    n = len(cells)
+    if n < _MIN_STEPPED_ROWS or not np.isfinite(cells).all() or not cells[-1] > cells[0]:
+        return False
+    expected = np.linspace(cells[0], cells[-1], n)
+    # Numbers such as 0.1 are not exact in binary. Few steps are as small as their rounding.
+    rounding = 1e-9 * np.abs(expected).max()
+    is_rounded = np.abs(cells - expected).max() <= rounding
+    return bool(is_rounded and expected[1] - expected[0] > 1e3 * rounding)
+
+
 def counting_notes(name: str, cells: NDArray[Any]) -> tuple[WarningNote, ...]:
-    """Note on a first column that is analysed and goes up by one in each row, or holds dates."""
+    """Note on a first column that is analysed and goes up in equal steps, or holds dates."""
     if are_row_numbers(cells):
         words = f"counts the rows from {cells[0]:.0f} and is analysed"
     elif (
@@ -175,6 +189,9 @@ def counting_notes(name: str, cells: NDArray[Any]) -> tuple[WarningNote, ...]:
         words += f"exclude=[{name!r}]"
     elif (pattern := _date_pattern(cells)) is not None:
         words = f"looks like dates ({pattern}) and is analysed: leave it out with "
+        words += f"exclude=[{name!r}]"
+    elif _rise_in_equal_steps(cells):
+        words = f"goes up in equal steps from {cells[0]:.6g} and is analysed: leave it out with "
         words += f"exclude=[{name!r}]"
     else:
         return ()
