@@ -13,6 +13,7 @@ rows_at_end                    empty rows and totals at the end of a text
 delimited                      CSV and TSV files read whole; which columns hold numbers
 delimited_stream               CSV and TSV in chunks
 delimited_detect               how their text is written: separator, quotes, encoding
+delimited_marks                the marks in its numbers
 unclear_points                 its numbers such as 1.234, which may be 1234
 delimited_header, header_lines its column names; which lines hold them
 delimited_text                 their text in pieces of whole records
