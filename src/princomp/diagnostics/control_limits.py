@@ -105,7 +105,9 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
     Tracy, Young & Mason (1992) for T²; Jackson & Mudholkar (1979) and Pearson (1959) for Q. They
     assume multivariate normal rows, all of whose cells are known: :func:`outliers`, and
     :func:`distances` with a level, have limits for rows with filled cells. If rows have weights, n
-    is their sum.
+    is their sum. The variances of Q are those of the rows of the fit: as the components follow
+    these rows, fewer of them are beyond the limit of Q than the level says, and more new rows.
+    The mean Q of new rows is about ((n − 1)/(n − 1 − k))² (1 + 1/n) times that of the variances.
 
     Examples
     --------
