@@ -380,3 +380,16 @@ def test_many_columns_are_listed_in_part(rng):
     assert len(listing.columns[0].cells) == MAX_LINES
     assert f"The {MAX_LINES} of 700 variables" in listing.note
     assert "On the first 3 of 4 components" in listing.note
+
+
+@pytest.mark.parametrize("n_incomplete", [1, 23])
+def test_incomplete_rows_are_counted_not_listed(rng, n_incomplete):
+    X = rng.standard_normal((60, 4)) * [3, 2, 1, 1]
+    X[:n_incomplete, 1] = np.nan
+    page = Page(report(PCA(2, missing="drop").fit(X), X))
+    n = 60 - n_incomplete
+    assert len(page.tables["table-rows"]) == n
+    words = (
+        "1 row with missing cells has" if n_incomplete == 1 else "23 rows with missing cells have"
+    )
+    assert f"All {n} rows with scores, the most extreme first. {words} no scores." in page.text

@@ -213,7 +213,8 @@ _MEASURES = (
 
 def row_table(fitted: Fitted, rows: ReportedRows) -> Table:
     """Scores, cos², contributions, T² and Q of the most extreme rows."""
-    shown = rows.order[:MAX_LINES]
+    n = int(np.count_nonzero(~np.isnan(rows.t2)))  # rows without scores are the last in order
+    shown = rows.order[: min(n, MAX_LINES)]
     names = component_names(min(rows.scores.shape[1], _MAX_COMPONENTS))
     columns = [_text_column("row", rows.names[shown])]
     if rows.groups is not None:
@@ -234,11 +235,15 @@ def row_table(fitted: Fitted, rows: ReportedRows) -> Table:
         Column("Q", number_cells(rows.q[shown])),
         _text_column("beyond", rows.exceeded[shown]),
     ]
-    n = len(rows.scores)
-    which = f"{'All ' * (n > 1)}{counted(n, 'row')}"
+    without = len(rows.scores) - n
+    which = f"{'All ' * (n > 1)}{counted(n, 'row')}{' with scores' * (without > 0)}"
     if len(shown) < n:
-        which = f"The {len(shown):,} most extreme of {n:,} rows"
-    note = f"{which}, the most extreme first. {_components_note(fitted, names)}"
+        which = f"The {len(shown):,} most extreme of {n:,} rows{' with scores' * (without > 0)}"
+    note = f"{which}, the most extreme first. "
+    if without:
+        verb = "has" if without == 1 else "have"
+        note += f"{counted(without, 'row')} with missing cells {verb} no scores. "
+    note += _components_note(fitted, names)
     return Table("rows", "Rows", tuple(columns), note.strip())
 
 
