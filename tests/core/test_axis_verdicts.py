@@ -152,3 +152,12 @@ def test_one_line_per_kind_for_any_number_of_components(rng):
     assert component_ranges(["PC1", "PC3", "PC4", "PC5", "PC9", "PC10"]) == (
         "PC1, PC3 to PC5, PC9 and PC10"
     )
+
+
+def test_axes_that_may_turn_by_any_angle_are_described_in_words():
+    free = Verdict("PC2", "unstable", 90.0, bootstrapped=True)
+    near = Verdict("PC1", "unstable", 89.4, bootstrapped=True)
+    assert free.reason == "its axis may have any direction in another sample"
+    assert near.reason == "its axis turns by up to 89° in another sample"
+    assert "(axes may have any direction in another sample)" in verdict_lines([near, free])[0]
+    assert "(axis within 89° in another sample)" in verdict_lines([near])[0]

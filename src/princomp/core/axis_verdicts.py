@@ -81,6 +81,8 @@ class Verdict(NamedTuple):
             return "its variance is rounding error"
         if self.kind == "untested":
             return "how far its axis would turn in another sample is not known"
+        if _is_any_direction(self.angle):
+            return "its axis may have any direction in another sample"
         return f"its axis turns by up to {self.angle:.0f}° in another sample"
 
 
@@ -199,11 +201,18 @@ def verdict_lines(judged: Sequence[Verdict]) -> list[str]:
         angles = [one.angle for one in of_kind]
         axes = "axes" if len(of_kind) > 1 else "axis"
         of_what = "" if of_kind[0].bootstrapped else " of normally distributed rows"
-        turns = f" ({axes} within {max(angles):.0f}° in another sample{of_what})"
+        largest = max(angles)
+        turns = "may have any direction" if _is_any_direction(largest) else f"within {largest:.0f}°"
+        turns = f" ({axes} {turns} in another sample{of_what})"
         turns = turns if kind in ("solid", "unstable") else ""
         names = component_ranges([one.component for one in of_kind])
         lines.append(f"{kind}: {names}{turns}" + ("" if kind == "solid" else f": {meaning}"))
     return lines
+
+
+def _is_any_direction(angle: float) -> bool:
+    """Whether an angle is shown as 90°, the largest between two axes."""
+    return round(angle) >= 90
 
 
 def component_ranges(names: Sequence[str]) -> str:
