@@ -7,6 +7,7 @@ import pytest
 
 from princomp import PCA, bootstrap
 from princomp.core import (
+    Verdict,
     component_ranges,
     fitted_model,
     unequal_variances,
