@@ -196,7 +196,7 @@ def test_two_outputs_with_one_name_are_refused(tmp_path):
 def test_names_begin_with_the_home_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    write_table("~/x.csv", columns=["a", "b"], data=np.vander(np.arange(9.0) / 4, 2))
+    write_table("~/x.csv", columns=["a", "b"], data=np.vander(np.arange(9.0) ** 2 / 4, 2))
     model = PCA(1).fit("~/x.csv", checkpoint="~/c.checkpoint")
     assert files_in(tmp_path) == ["c.checkpoint", "c.checkpoint.lock", "x.csv"]
     model.save("~/m.pca")
