@@ -238,7 +238,9 @@ def threads(comm, tables):
     rank, _ = _rank_and_size(comm)
     limit, agreement.OPENMP_THREADS = agreement.OPENMP_THREADS, sys.maxsize
     try:
-        _, found = spmd_fit(comm, {}, lambda: rows_of_rank(tables[rank], None), lambda r: r.threads)
+        _, found = spmd_fit(
+            comm, {}, lambda: rows_of_rank(tables[rank], None, PCA()), lambda r: r.threads
+        )
     finally:
         agreement.OPENMP_THREADS = limit
     return found

@@ -221,8 +221,8 @@ def distances(
         the same components (zero if there are p of them). With a level, ``t2_limit`` and
         ``q_limit``; NaN if there is no limit. If the model has ``missing="em"`` or ``"nipals"``,
         ``filled``: the number of filled cells. Filled cells have almost no residuals, and scores
-        given few cells are near zero: :func:`limits` does not hold for such rows, and a warning
-        counts them if there is no level.
+        from few cells are near zero ("em") or vary more ("nipals"): :func:`limits` does not hold
+        for such rows, and a warning counts them if there is no level.
 
     Raises
     ------

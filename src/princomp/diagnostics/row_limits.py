@@ -17,19 +17,21 @@ from princomp.estimators import PCA
 from princomp.linalg import EPS, FloatArray
 from princomp.summaries import Moments, Triangle
 
-# Multiplications that may be spent on the limits of rows with filled cells, and those that take as
-# long as other work for one pattern of filled cells.
-MAX_WORK, _OTHER_WORK = 2**35, 2**15
-# Numbers that are filled together.
+# Budget of multiplications for the limits of all patterns of filled cells.
+MAX_WORK = 2**35
+# Overhead of one pattern, in multiplications.
+_OTHER_WORK = 2**15
+# Most numbers in a stack of patterns that are filled at once.
 _CHUNK_NUMBERS = 2**20
 
 
 def q_limit(variances: FloatArray, level: float) -> tuple[float, str]:
     """Return the limit of Q from the variances outside the components, and the method.
 
-    Jackson and Mudholkar's power of Q is nearly normal if the power is positive. With one large
-    variance and many small ones it is negative, and their limit may be many times too large.
-    Pearson's limit is that of a shifted χ² with the first three moments of Q.
+    Jackson and Mudholkar: a power of Q, which depends on the variances, is nearly normal. If that
+    power is not positive, as it may be with one large variance and many small ones, their limit may
+    be many times too large; for low levels it may not exist. Then the limit is Pearson's, that of a
+    scaled and shifted χ² with the first three moments of Q.
 
     ``variances`` are normalised first, so that third powers neither overflow nor underflow.
     """
@@ -53,7 +55,7 @@ def _limit_of_shares(theta2: float, theta3: float, level: float) -> tuple[float,
 
 
 class Projector(NamedTuple):
-    """The axes (p, k) with variances (k,) above the resolution."""
+    """Axes (p, k) whose variances (k,) are above the resolution; they give T² and Q of rows."""
 
     axes: FloatArray
     variances: FloatArray
@@ -88,19 +90,20 @@ class Projector(NamedTuple):
 class RowLimits:
     """Limits of T² and Q of each row.
 
-    With P for filling, which is linear, a filled row Px has scores and residuals with covariances
-    VᵀPCPᵀV and RPCPᵀR, where C is the covariance of complete rows and R = I − VVᵀ. Both depend on
-    which cells are known. Q is a sum of squared normal variables with the eigenvalues of the
-    latter as variances, as for complete rows, and so is T² with those of the former, each score
-    divided by √λ. The limit of T² is multiplied by the ratio of the quantiles of two such sums:
-    with these variances, and with k ones.
+    Filling is linear in centred and scaled units: a row x becomes Px, where P depends on which
+    cells are known. Let C be the covariance of complete rows, V the axes, Λ the variances of the
+    components, and R = I − VVᵀ. The scores of Px, divided by the square roots of Λ, have the
+    covariance Λ^(−½)VᵀPCPᵀVΛ^(−½), and its residual has the covariance RPCPᵀR. So T² and Q are sums
+    of squares of normal variables whose variances are the eigenvalues of these matrices. For Q,
+    `q_limit` applies. The limit of T² of complete rows is multiplied by the quantile of its sum
+    divided by that of k variances of 1, which is exact only for fits of many rows.
 
     Parameters
     ----------
     model : PCA
     level : float
-    t2, q : float
-        Limits of complete rows; NaN if there is none.
+    t2, q : float or None
+        Limits of complete rows; None if there is none.
     """
 
     def __init__(self, model: PCA, level: float, t2: float | None, q: float | None) -> None:
@@ -110,6 +113,7 @@ class RowLimits:
         self._of_pattern: dict[bytes, FloatArray] = {}
         self._rows: FloatArray | None = None
         self._max_patterns = self._n_without = 0
+        self._has_more_patterns = False
 
     def of(self, block: Block) -> tuple[FloatArray, FloatArray]:
         """Return the limits of T² and Q (m,) of the rows of a block; NaN where there is none."""
@@ -128,11 +132,15 @@ class RowLimits:
         if not self._n_without:
             return
         reason = "the known cells determine neither T² nor Q"
-        if self._rows is None:
+        if np.isnan([self._t2, self._q]).all():
+            reason = "the model has none for complete rows either (limits().reasons)"
+        elif self._rows is None:
             reason = (
                 "the model stores no covariance; fit with svd_solver='covariance_eigh' or 'full'"
             )
-        elif len(self._of_pattern) >= self._max_patterns:
+        elif not self._max_patterns:
+            reason = "they take too long to compute for so many columns"
+        elif self._has_more_patterns:
             patterns = counted(self._max_patterns, "pattern")
             reason = f"X has more than {patterns} of missing cells; give fewer rows at a time"
         warn(f"{counted(self._n_without, 'row')} of X with filled cells have no limits: {reason}")
@@ -143,6 +151,8 @@ class RowLimits:
             self._prepare()
         keys, found = [pattern.tobytes() for pattern in packed], self._of_pattern
         new = np.array([i for i, key in enumerate(keys) if key not in found], dtype=np.intp)
+        # Of too many patterns, those of the first blocks get limits; in a block, in byte order.
+        self._has_more_patterns |= len(new) > self._max_patterns - len(found)
         new = new[: self._max_patterns - len(found)]
         step = 1 if self._rows is None else max(1, _CHUNK_NUMBERS // self._rows.size)
         for start in range(0, len(new), step):
@@ -154,7 +164,7 @@ class RowLimits:
         return np.array([found.get(key, none) for key in keys])
 
     def _prepare(self) -> None:
-        """Compute rows, in the units of the data, whose products sum to the covariance."""
+        """Compute A + mean, in the units of the data, where AᵀA is the covariance."""
         rows, fitted = _rows_of_covariance(self._fitted), self._fitted
         if rows is not None:
             work = rows.size * min(rows.shape)
@@ -178,9 +188,10 @@ class RowLimits:
 
 
 def _limits_of_stack(stack: FloatArray, level: float, smallest: float) -> FloatArray:
-    """Return limits (u,) of sums of squares, given rows (u, r, q) whose products are covariances.
+    """Return limits (u,) of sums of squares of d normal variables, for u covariances.
 
-    NaN if the variances sum to at most ``smallest``.
+    ``stack`` (u, r, d) has their roots: a covariance is AᵀA. A limit is NaN if the variances sum to
+    at most ``smallest``: then they are rounding errors.
     """
     totals = np.einsum("urq,urq->u", stack, stack)
     totals[~(totals > smallest)] = np.nan
@@ -198,10 +209,7 @@ def _limits_of_stack(stack: FloatArray, level: float, smallest: float) -> FloatA
 
 
 def _rows_of_covariance(fitted: Fitted) -> FloatArray | None:
-    """Return rows (r, p) whose products sum to the covariance of the analysed columns.
-
-    None if the fit did not keep it.
-    """
+    """Return A (r, p) with AᵀA the covariance of the analysed columns; None if it was not kept."""
     summary = fitted.analysed.to_host()
     if isinstance(summary, Triangle):
         return np.asarray(summary.factor) / np.sqrt(summary.rows - 1.0)

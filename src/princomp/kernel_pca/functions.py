@@ -409,12 +409,13 @@ def check_values(name: str, largest: float, terms: int, dtype: npt.DTypeLike) ->
 
 
 def median_gamma(rows: Any, *, kernel: str = "rbf", seed: int = 0) -> float:
-    """Return the γ of a kernel with which a typical distance of rows is about its width.
+    """Return the γ with which the width of a kernel is about a typical distance of rows.
 
-    The heuristic of Gretton et al. (2012). With m the median distance over all pairs of rows, γ is
-    1/(2 m²) for "rbf", "poly" and "sigmoid", where distances are Euclidean, and 1/m for
-    "laplacian" and "chi2", where they are what these kernels multiply by γ: Σ|x − y| and
-    Σ(x − y)²/(x + y). With more than 1,500 rows, a random sample of 1,500 is used.
+    The heuristic of Gretton et al. (2012); for "poly" and "sigmoid" it only sets the scale. With m
+    the median distance over all pairs of rows, γ is 1/(2 m²) for "rbf", "poly" and "sigmoid", where
+    distances are Euclidean, and 1/m for "laplacian" and "chi2", where they are what these kernels
+    multiply by γ: Σ|x − y| and Σ(x − y)²/(x + y). With more than 1,500 rows, a random sample of
+    1,500 is used.
 
     Parameters
     ----------
@@ -426,7 +427,7 @@ def median_gamma(rows: Any, *, kernel: str = "rbf", seed: int = 0) -> float:
     Raises
     ------
     DataError
-        For one row, if at least half of the pairs of rows are equal, and for negative values with
+        For one row, if more than half of the pairs of rows are equal, and for negative values with
         "chi2".
     NotFiniteError, ParameterError
     """
@@ -445,21 +446,21 @@ def median_gamma(rows: Any, *, kernel: str = "rbf", seed: int = 0) -> float:
     # Multiply by a power of two, so that squares stay within range.
     exponent = int(np.clip(-np.frexp(abs(rows).max())[1], -1000, 1000))
     rows = rows.astype(np.float64) * 2.0**exponent
-    squared = kernel not in ("laplacian", "chi2")
-    median = _median_euclidean_distance(rows) if squared else _median_distance(rows, kernel)
+    is_euclidean = kernel not in ("laplacian", "chi2")
+    median = _median_euclidean_distance(rows) if is_euclidean else _median_distance(rows, kernel)
     if not median > 0:
         raise DataError(
-            "gamma='median' needs distinct rows, and at least half of the pairs of rows are equal",
+            "gamma='median' needs distinct rows, but more than half of the pairs of rows are equal",
             hint="give gamma a number",
         )
     with np.errstate(all="ignore"):
-        gamma = 0.5 / median**2 if squared else 1.0 / median
-        scaling = [-exponent, 2 * exponent if squared else exponent]
+        gamma = 0.5 / median**2 if is_euclidean else 1.0 / median
+        scaling = [-exponent, 2 * exponent if is_euclidean else exponent]
         median, gamma = np.ldexp([median, gamma], scaling).tolist()
     if not np.finfo(np.float64).tiny <= gamma < np.inf:
         raise NotFiniteError(
-            f"gamma='median', {'1/(2 m²)' if squared else '1/m'}, is out of the range of float64: "
-            f"the median distance m of the rows is {median:.3g}",
+            f"gamma='median', {'1/(2 m²)' if is_euclidean else '1/m'}, is out of the range of "
+            f"float64: the median distance m of the rows is {median:.3g}",
             hint=f"{'divide' if median > 1 else 'multiply'} the columns by a power of ten",
         )
     return gamma

@@ -11,31 +11,37 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from princomp.errors import MalformedFileError
+from princomp.errors import MalformedFileError, counted
 from princomp.io.readers.columns import listed
 from princomp.io.readers.delimited_text import Dialect
 from princomp.io.readers.left_out import NoNamesNote
 from princomp.io.readers.number_text import NumberFormat, amount_of
 from princomp.io.readers.reader_errors import malformed
 
-# Most lines above the header that are recognized as no part of the table.
+# Most lines above the header that are recognised as not part of the table.
 _MOST_TITLE_LINES = 10
-# Fewest rows that show how the numbers of a column are, so that others may be no part of it.
+# Fewest rows below a line that show that its numbers are unlike theirs.
 _MIN_ROWS_BELOW = 7
-# Fewest columns whose names show that they are longitudes or coordinates of a grid.
+# Fewest columns whose names can be recognised as longitudes or coordinates of a grid.
 _MIN_COORDINATES = 4
-# Most columns in which numbers are compared.
+# Most columns, a sample, whose numbers are compared.
 _MOST_COLUMNS = 20
 
 _Cell: TypeAlias = tuple[str, float | None]
 
 
 def count_header_lines(dialect: Dialect, cells: list[list[str]], notes: list[str]) -> int:
-    """Number of header lines, 1 or 0; refuse the file if it is not clear."""
+    """Return 1 if the first line names the columns, 0 (and a note) if it is a row.
+
+    Raises
+    ------
+    MalformedFileError
+        If it is not clear.
+    """
     first, parse = [cell for cell in cells[0] if cell], dialect.number_format.parse
     values = [x for cell in first if (x := parse(cell)) is not None]
     has_unit = _has_amounts(cells, dialect.number_format)
-    if all(x != x for x in values) and not has_unit:
+    if all(map(math.isnan, values)) and not has_unit:
         return 1
     fractions = any(x % 1 for x in values if math.isfinite(x))
     # Names are unique, and numbers as names (wavelengths, years) only rise or only fall.
@@ -88,23 +94,29 @@ def refuse_title(dialect: Dialect, cells: list[list[str]], lines: list[int]) -> 
         if is_title:
             joined = " header=2 joins both lines to names." if top == 1 < most_above else ""
             place = lines[0], lines[top], max(filled[top : top + 2])
-            raise title_error(dialect, *place, fields=filled[0], joined=joined)
+            field = "field" if filled[0] == len(cells[0]) else "filled field"
+            raise title_error(dialect, *place, fields=counted(filled[0], field), joined=joined)
 
 
 def title_error(
-    dialect: Dialect, line: int, table: int, width: int, *, fields: int = 1, joined: str = ""
+    dialect: Dialect,
+    line: int,
+    table: int,
+    width: int,
+    *,
+    fields: str = "1 field",
+    joined: str = "",
 ) -> MalformedFileError:
     """Make the error for a line above the table, which begins at line ``table``."""
-    noun = "field" if fields == 1 else "fields"
-    problem = f"line {line} has {fields} {noun}, and lines from {table} on have {width}"
-    hint = f"If the lines before are no part of the table, leave them out: skip={table - 1}."
+    problem = f"line {line} has {fields}, and lines from {table} on have {width}"
+    hint = f"If the lines above are not part of the table, leave them out: skip={table - 1}."
     return malformed(dialect.path, problem, hint + joined, line=line)
 
 
 def _names_numbers(cells: list[list[str]], number_format: NumberFormat) -> bool:
-    """Whether the first line names all columns, but perhaps the first, and one holds numbers.
+    """Whether the first line names every column but perhaps the first, and one holds numbers.
 
-    The numbers begin in the next line, and are at least half of the cells in their column.
+    There is a number in the next line, and in at least half of the filled cells of this column.
     """
     names, *rows = cells
     rows = [row for row in rows if len(row) == len(names)]
@@ -118,7 +130,10 @@ def _names_numbers(cells: list[list[str]], number_format: NumberFormat) -> bool:
 
 
 def _may_be_title(first: list[str], width: int) -> bool:
-    """Whether a line is unlike names of all columns but the first, and of groups of columns."""
+    """Whether a line may be a title: it is filled from the left, without a gap.
+
+    Names of all columns but the first are as many as the columns of the table, less one.
+    """
     filled = sum(map(bool, first))
     return all(first[:filled]) and not filled == len(first) == width - 1
 
@@ -217,11 +232,11 @@ def _may_label_rows(cells: list[_Cell]) -> bool:
 
 
 def _is_unlike_numbers(column: list[_Cell], mark: str) -> bool | None:
-    """Whether the first number is unlike those below; None if it or a cell below is no number.
+    """Whether the first number is unlike those below; None if it or a cell below is not a number.
 
-    It is beyond them by more than their range, or has at most half as many decimals as each. By
-    chance, this is rare: the first of n + 1 numbers in random order is the smallest or the largest
-    with a probability of 2/(n + 1).
+    It is beyond them by more than their range, or has at most half as many decimals as each. The
+    first of n + 1 numbers in random order is an extreme with a probability of 2/(n + 1); to be
+    beyond by more than the range, in most of several columns, is much rarer.
     """
     (first, value), *below = column or [("", None)]
     values = [x for _, x in below if x is not None and math.isfinite(x)]
@@ -239,7 +254,7 @@ def _is_unlike_numbers(column: list[_Cell], mark: str) -> bool | None:
 
 
 def _has_amounts(cells: list[list[str]], number_format: NumberFormat) -> bool:
-    """Whether the first line has numbers with the units of the cells below, but no series of them.
+    """Whether the first line has numbers with the units of the cells below, and no series of them.
 
     A series that only rises or only falls, such as 25%, 50%, 75%, may name columns.
     """

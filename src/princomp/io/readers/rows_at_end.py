@@ -1,4 +1,4 @@
-"""Rows of a text that are no data: empty rows at the end are left out, totals are refused."""
+"""Rows of a text that are not data: empty rows at the end are left out, totals are refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _STATISTICS: tuple[tuple[re.Pattern[str], _Statistic], ...] = tuple(
         ("mittel|mw|avg", lambda x: (x.mean(),)),
     )
 )
-# Statistics in a table are rounded, by this share at most.
+# Relative tolerance for statistics, which tables round.
 _ROUNDED = 0.01
 # Fewest rows above a row of means without a word.
 _MIN_ROWS_OF_MEANS = 7
@@ -71,10 +71,10 @@ def refuse_totals(
 ) -> None:
     """Refuse totals: rows that have a word such as "total", or sums or means of columns.
 
-    They stand at the end, or are the first row, if that has a word that is no name. Below those
-    at the end, rows without any number (footnotes) and rows with words such as "max" may follow.
-    The latter are totals themselves only if their numbers are what the word says, because "Max"
-    may be a name.
+    They are at the end; the first row is refused, too, if it has a word that only totals have, such
+    as "total". Below those at the end, rows without any number (footnotes) and rows with words such
+    as "max" may follow. The latter are totals themselves only if their numbers are what the word
+    says, because "Max" may be a name.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def refuse_totals(
     if word := _total_in([column[0].as_py() for column in columns]):
         place = origin.place_of(0)
         problem = f"{place.description}, the first one, looks like totals ({word!r})"
-        hint = "Delete the line if it is no data; skip_end=0 reads it as data."
+        hint = "Delete the line if it is not data; skip_end=0 accepts all such rows as data."
         raise origin.error(MalformedFileError, problem, hint, **place.as_dict())
     rows = ([column[i].as_py() for column in columns] for i in range(last, 0, -1))
     end = RowsAtEnd.of(rows)
@@ -142,13 +142,13 @@ class RowsAtEnd(NamedTuple):
 
     @property
     def unlike_rows(self) -> int:
-        """Number of last rows that are footnotes, or from a word that is enough on."""
+        """Number of last rows from the first that is not data: a footnote, or one of totals."""
         sure = (i + 1 for i, _, is_sure in self.words if is_sure)
         return max((self.footnotes, *sure))
 
     @property
     def height(self) -> int:
-        """Number of rows from the first one with a word on."""
+        """Number of rows from the first one with a word to the end."""
         return self.words[-1][0] + 1 if self.words else 0
 
     @classmethod
@@ -307,8 +307,8 @@ def _is_empty(row: Sequence[Any]) -> bool:
 def _last_row_is_sums_or_means(table: pa.Table) -> bool:
     """Whether the last row holds the sums or the means of all columns that it fills.
 
-    These are at least two columns, without those of zeros. A mean counts only below some rows, and
-    if none of them has it: the last row may be the centre of a design.
+    These are at least two columns, without those of zeros. A mean counts only below seven rows or
+    more, none of which equals it: the last row may be the centre of a design.
     """
     count = n_means = 0
     are_sums = are_means = True

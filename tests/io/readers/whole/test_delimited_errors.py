@@ -224,7 +224,7 @@ def test_a_title_filled_up_with_separators_asks_for_the_lines_to_skip(write):
     for blank, skip in (("", 1), (",,\n", 2)):
         path = write(f"Report of 2020,,\n{blank}a,b,c\n1,2,3\n2,3,5\n")
         error = refused(MalformedFileError, path)
-        assert "line 1 has 1 field" in str(error)
+        assert "line 1 has 1 filled field, and lines from" in str(error)
         assert f"skip={skip}" in error.hint
         assert read_whole(path, options=ReadOptions(skip=skip)).columns == ("a", "b", "c")
     # A first line with one empty name is not a title.

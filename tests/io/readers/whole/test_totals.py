@@ -168,5 +168,7 @@ def test_totals_in_the_first_row_are_refused(tmp_path):
     path = write(tmp_path, "", f"{head}\n{line('Total', ANY)}{rest}")
     error = refused(path)
     assert "row 0 (line 2), the first one, looks like totals ('Total')" in error.message
-    assert error.hint == "Delete the line if it is no data; skip_end=0 reads it as data."
+    assert (
+        error.hint == "Delete the line if it is not data; skip_end=0 accepts all such rows as data."
+    )
     assert read_whole(path, options=ReadOptions(skip_end=0)).rows == 51
