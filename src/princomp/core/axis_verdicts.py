@@ -211,8 +211,8 @@ def verdict_lines(judged: Sequence[Verdict]) -> list[str]:
 
 
 def _is_any_direction(angle: float) -> bool:
-    """Whether an angle is shown as 90°, the largest between two axes."""
-    return round(angle) >= 90
+    """Whether an angle is shown as 90°, the largest between two axes; NaN is not."""
+    return angle >= 89.5
 
 
 def component_ranges(names: Sequence[str]) -> str:
