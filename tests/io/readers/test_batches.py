@@ -476,7 +476,7 @@ def test_named_batches_are_compared_with_each_other_after_one_without_names(make
     assert source.columns is None
     other = make({"a": [1.0], "b": [2.0], "x": [3.0]})
     with (
-        pytest.warns(UserWarning, match="go by position"),
+        pytest.warns(UserWarning, match="matched by position"),
         pytest.raises(ColumnError, match=r"batch 4: its columns are not those of batch 2; missing"),
     ):
         rows_of(*batches(), other)

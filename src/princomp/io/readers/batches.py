@@ -162,7 +162,9 @@ class BatchedRows(Source):
             named, unnamed = f"batch {number}", "the first batch"
             if names is None:
                 named, unnamed = unnamed, named
-            warn(f"{named} has column names, {unnamed} has none: its columns go by position")
+            warn(
+                f"{named} has column names, {unnamed} has none: its columns are matched by position"
+            )
         if names is not None:
             if self._named is None:  # the batches before have no names
                 self._named = f"batch {number}", names
