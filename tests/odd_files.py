@@ -342,10 +342,10 @@ ODD_FILES = [
     ),
     OddFile(
         "padded_title.csv",
-        "The same, filled up with separators, as spreadsheets write it",
+        "A title filled up with separators, as spreadsheets write it",
         "Measurements of 2024,\n,\n" + PLAIN,
         "asks how many lines to skip",
-        question="line 1 has 1 field",
+        question="line 1 has 1 filled field",
         answer={"skip": 2},
     ),
     OddFile(
