@@ -241,7 +241,7 @@ class NotFiniteError(DataError):
 
 
 class NotNumericError(DataError, TypeError):
-    """Text in a numeric column, or an object that is no number."""
+    """Text in a numeric column, or an object that is not a number."""
 
 
 class ColumnError(DataError):

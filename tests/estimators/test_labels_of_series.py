@@ -1,4 +1,4 @@
-"""Series of divisors and means: their labels are compared with those of the columns."""
+"""Series of divisors, means and weights: their labels are compared with those of the table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from princomp import PCA, KernelPCA, Moments, RobustPCA, plan
-from princomp.errors import ColumnError
+from princomp.errors import ColumnError, ParameterError
 
 
 @pytest.fixture
@@ -65,3 +65,14 @@ def test_the_labels_of_scale_are_those_of_a_file_or_a_summary(table, tmp_path):
     with pytest.raises(ColumnError, match="in another order"):
         make(scale=scale[::-1])
     np.testing.assert_array_equal(make(scale=scale).scale_, scale)
+
+
+def test_weights_of_rows_with_repeated_labels_are_taken_in_the_order_of_the_rows(rng):
+    half = pd.DataFrame(rng.standard_normal((20, 3)))
+    rows, weights = pd.concat([half, -half]), pd.Series(np.arange(1.0, 41.0))
+    with pytest.raises(ParameterError, match="repeated labels") as caught:
+        PCA().fit(rows, sample_weight=weights)
+    assert ".loc" not in caught.value.hint  # would give the weights of the first half twice
+    found = PCA().fit(rows, sample_weight=weights.to_numpy())
+    expected = PCA().fit(rows.to_numpy(), sample_weight=weights.to_numpy())
+    np.testing.assert_array_equal(found.explained_variance_, expected.explained_variance_)

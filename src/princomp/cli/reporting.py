@@ -125,7 +125,7 @@ def _metadata(
     files: Sequence[str], names: Sequence[str], values: dict[str, NDArray[Any]]
 ) -> dict[str, NDArray[Any]]:
     """Convert the columns of metadata as in Python: to numbers if all cells are numbers."""
-    is_typed = io.are_anndata_files(files)  # a category 1 is no number
+    is_typed = io.are_anndata_files(files)  # a category 1 is not a number
     return {name: values[name] if is_typed else io.as_numbers(values[name]) for name in names}
 
 

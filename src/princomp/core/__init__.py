@@ -7,7 +7,8 @@ routes          the ways from rows to a spectrum, one per file
 fit             the fit: of a table, of rows or of a summary; plan, run a route, hand over
 context         a fit in progress: passes over the rows, and how many components to keep
 applied_rule    a rule for the number of components, applied to a fit in progress
-schema          tables as users pass them: rows, weights, and columns compared with those of a fit
+schema          tables as users pass them: rows, and columns compared with those of a fit
+weights         weights of rows: matched with the rows, and checked
 fitted          the immutable result and everything derived from it
 likelihood      the probabilistic model of a fit
 mergeable_summary  the kind of summary that rows are added to, and one for all rows of a fit

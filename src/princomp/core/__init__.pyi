@@ -58,13 +58,15 @@ from .routes.triangle import SMALL_TABLE_SIZE as SMALL_TABLE_SIZE
 from .runs import ADDRESS as ADDRESS
 from .schema import (
     TableSchema as TableSchema,
-    attach_weights as attach_weights,
     blocks_of as blocks_of,
-    check_index_of_weights as check_index_of_weights,
-    check_total_weight as check_total_weight,
-    checked_weights as checked_weights,
     open_rows as open_rows,
     open_scores as open_scores,
     refuse_iterator as refuse_iterator,
 )
 from .stream import Stream as Stream
+from .weights import (
+    attach_weights as attach_weights,
+    check_index_of_weights as check_index_of_weights,
+    check_total_weight as check_total_weight,
+    checked_weights as checked_weights,
+)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from princomp.core.context import FitContext, safe_divisor
 from princomp.core.request import Request
-from princomp.core.schema import WEIGHT_TOLERANCE, attach_weights, checked_weights
+from princomp.core.weights import WEIGHT_TOLERANCE, attach_weights, checked_weights
 from princomp.errors import NotAvailableError, NotFiniteError, ShapeError
 from princomp.io import not_finite_error
 from princomp.linalg import FloatArray, one_blas_thread

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from princomp.core.applied_rule import AppliedRule
 from princomp.core.problem import Problem
 from princomp.core.request import Request, constant_columns, max_components
-from princomp.core.schema import WEIGHT_TOLERANCE, check_total_weight
+from princomp.core.weights import WEIGHT_TOLERANCE, check_total_weight
 from princomp.engines import PartialResult, RunContext, fold
 from princomp.errors import ParameterError, ShapeError, counted
 from princomp.io import listed, refuse_changed

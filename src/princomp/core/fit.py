@@ -18,7 +18,8 @@ from princomp.core.request import PCAParameters, Request
 from princomp.core.routes import small
 from princomp.core.routes.base import Abandoned, Summary
 from princomp.core.runs import run_context_of
-from princomp.core.schema import TableSchema, attach_weights, checked_weights
+from princomp.core.schema import TableSchema
+from princomp.core.weights import attach_weights, checked_weights
 from princomp.engines import DistributedRows, ProgressCallback, RunContext
 from princomp.errors import NotAvailableError, NotFiniteError, PrincompError
 from princomp.io import (

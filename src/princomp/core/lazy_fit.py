@@ -11,8 +11,8 @@ from princomp.core.fitted import Fitted
 from princomp.core.mergeable_summary import main_summary
 from princomp.core.problem import Problem
 from princomp.core.request import Request
-from princomp.core.schema import WEIGHT_TOLERANCE
 from princomp.core.stream import Stream, check_components
+from princomp.core.weights import WEIGHT_TOLERANCE
 from princomp.errors import ConstantColumnError, NotAvailableError, ParameterError, ShapeError
 from princomp.linalg import cached_property
 from princomp.summaries import Names, Pair

@@ -31,22 +31,13 @@ from princomp.io import (
     select_usable_columns,
     warning_text,
 )
-from princomp.linalg import as_floats, unmasked
-from princomp.summaries import (
-    WEIGHTS,
-    Names,
-    SampleWeight,
-    Weights,
-    check_frequencies,
-    check_order_of_labels,
-)
+from princomp.linalg import unmasked
+from princomp.summaries import Names, check_order_of_labels
 
 # Names of components in frames of scores. Sorting them as text puts PC10 before PC2.
 _COMPONENT = re.compile(r"\w*(?:PC|pca)(\d+)")
 # Names of columns that a message lists.
 _MAX_LISTED = 5
-# Relative difference of two sums of the weights of the same rows, which is due to rounding.
-WEIGHT_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -275,7 +266,7 @@ def _check_order_of_scale(X: Any, scale: Any, rows: Rows) -> None:
         return
     data, labels, _ = rows
     if labels is None and hasattr(X, "loc"):
-        labels = X.columns  # of a frame: they are no text, so the schema has no names
+        labels = X.columns  # of a frame: they are not text, so the schema has no names
     all_used = getattr(X, "shape", (0, 0))[1] == data.shape[1]
     check_order_of_labels("scale", scale, labels, "X" if all_used else None)
 
@@ -363,56 +354,6 @@ def refuse_iterator(X: Any, why: str, call: str) -> None:
         )
 
 
-def attach_weights(
-    X: Any, sample_weight: SampleWeight, *, by_chunks: bool = False
-) -> tuple[Any, Any]:
-    """Attach weights to a table of an engine; return the table and the weights not attached.
-
-    The rows of an engine carry their weights, which can also be one of their columns. Weights of
-    other tables are returned unchanged. So is an array of weights if the engine's rows are brought
-    here in chunks (``by_chunks``): the caller then cuts it into chunks as well.
-
-    Raises
-    ------
-    ParameterError
-        If the weights are a series whose index has labels of the table in other places.
-    """
-    rows = None if sample_weight is None else as_distributed(X)
-    if rows is None:
-        check_index_of_weights(X, sample_weight)
-    if rows is None or (by_chunks and rows.has_chunks and not isinstance(sample_weight, str)):
-        return X, sample_weight
-    return rows.weighted(sample_weight), None
-
-
-def check_index_of_weights(X: Any, sample_weight: SampleWeight) -> None:
-    """Raise an error if a series of weights has labels of the frame ``X`` in other places.
-
-    Weights with an index that has no label of ``X`` belong to the rows by position.
-
-    Raises
-    ------
-    ParameterError
-    """
-    index: Any = getattr(X, "index", None)
-    labels: Any = getattr(sample_weight, "index", None)
-    if not (hasattr(index, "intersection") and hasattr(labels, "intersection")):
-        return
-    if index.equals(labels) or len(index) != len(labels):
-        return
-    common = len(index.intersection(labels))
-    if not common:
-        return
-    if common == len(index):
-        problem = "the index of sample_weight is that of X in another order"
-        hint = "give sample_weight.loc[X.index]"
-    else:
-        problem = f"the index of sample_weight has {common:,} of the {len(index):,} labels of X"
-        hint = "give the weights of these rows, such as w.loc[X.index] of a series w of all weights"
-    hint += ", or sample_weight.to_numpy() if only the index is wrong"
-    raise ParameterError(problem, place=WEIGHTS, hint=hint)
-
-
 def open_scores(X: Any, open_table: Callable[[Any], Rows] = open_rows) -> Any:
     """Open scores: an array of numbers of any shape unchanged, other tables by ``open_table``.
 
@@ -432,69 +373,6 @@ def open_scores(X: Any, open_table: Callable[[Any], Rows] = open_rows) -> Any:
             hint="give the columns in the order of model.get_feature_names_out()",
         )
     return rows
-
-
-def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
-    """Check weights of shape (n,), or of any length if n is None.
-
-    Without weights (None), every row counts once.
-
-    Raises
-    ------
-    ShapeError, ParameterError
-        For an invalid shape or weight; the message names the first invalid weight.
-    """
-    if sample_weight is None:
-        return None
-    if isinstance(sample_weight, str):
-        raise ParameterError(
-            f"sample_weight={sample_weight!r}: weights are named by their column only for tables "
-            "of Dask and Spark",
-            place=WEIGHTS,
-            hint=f"give the column, and leave it out of X; in pandas, w = X.pop({sample_weight!r}) "
-            "does both: sample_weight=w",
-        )
-    weights = as_floats(sample_weight, "sample_weight")
-    rows = "" if n is None else f", and there are {n} rows"
-    if n is None:
-        n = weights.size
-        if weights.ndim == 0:
-            raise ShapeError(
-                "sample_weight is one number, and the number of rows is not known before they "
-                "are read",
-                place=WEIGHTS,
-                hint="a single weight only changes the divisor: leave it out",
-            )
-    if weights.ndim == 0:
-        weights = np.full(n, float(weights))
-    if weights.shape != (n,):
-        raise ShapeError(
-            "Sample weights must be 1D array or scalar: sample_weight has shape "
-            f"{weights.shape}{rows}",
-            place=WEIGHTS,
-            hint="pass one weight per row" + (f": an array of shape ({n},)" if rows else ""),
-        )
-    check_frequencies(weights)
-    return weights
-
-
-def check_total_weight(total: float, n: int) -> None:
-    """Raise an error if the weights of n rows are too small to compute a variance.
-
-    A sum that differs from 1 by rounding is too small: the divisor, which is the sum minus 1, would
-    be a rounding error.
-
-    Raises
-    ------
-    ShapeError
-    """
-    if not total > 1.0 + WEIGHT_TOLERANCE:
-        raise ShapeError(
-            f"a variance needs a sum of weights above 1, got {total:g} over {n} rows"
-            + ("" if total else ": every weight is zero"),
-            place={"parameter": "sample_weight"},
-            hint="weights are frequencies: divide relative weights by their mean",
-        )
 
 
 def blocks_of(data: RowData) -> Iterator[Any]:

@@ -25,7 +25,7 @@ from princomp.core.mergeable_summary import (
 )
 from princomp.core.request import Request
 from princomp.core.row_buffer import RowBuffer
-from princomp.core.schema import WEIGHT_TOLERANCE
+from princomp.core.weights import WEIGHT_TOLERANCE
 from princomp.engines import DistributedRows, drop_incomplete, first_counted_fault, fold
 from princomp.errors import NotAvailableError, ParameterError, ShapeError, counted, warn
 from princomp.linalg import EPS, default_threads, one_blas_thread

@@ -93,16 +93,7 @@ def from_covariance(
         C, feature_names = table.data, table.columns if feature_names is None else feature_names
     covariance = checked_covariance(C)
     p = len(covariance)
-    if n_samples is not None and not (is_number(n_samples, Integral) and n_samples >= 2):
-        hint = "give the number of rows behind the covariance, or leave it out"
-        if is_number(n_samples, Real) and 2 <= n_samples < np.inf:
-            hint = f"give a number of type int: n_samples={round(n_samples)}"
-        raise ShapeError(
-            f"n_samples={n_samples!r} must be a whole number of at least 2 rows",
-            place={"parameter": "n_samples"},
-            hint=hint,
-        )
-    count = None if n_samples is None else int(n_samples)
+    count = _checked_count(n_samples)
     if count is None and model.n_components == "mle":
         raise ParameterError(
             "n_components='mle' needs the number of rows behind the covariance",
@@ -132,6 +123,20 @@ def from_covariance(
     )
     model._schema, model._fitted = schema, fitted
     return model
+
+
+def _checked_count(n_samples: Any) -> int | None:
+    """The number of rows behind a covariance; None if it is not known."""
+    if n_samples is None or (is_number(n_samples, Integral) and n_samples >= 2):
+        return None if n_samples is None else int(n_samples)
+    hint = "give the number of rows behind the covariance, or leave it out"
+    if is_number(n_samples, Real) and 2 <= n_samples < np.inf:
+        hint = f"give a number of type int: n_samples={round(n_samples)}"
+    raise ShapeError(
+        f"n_samples={n_samples!r} must be a whole number of at least 2 rows",
+        place={"parameter": "n_samples"},
+        hint=hint,
+    )
 
 
 def from_summary(

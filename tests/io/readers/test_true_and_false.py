@@ -109,7 +109,7 @@ def test_true_among_digits_is_refused(tmp_path, others, columns):
 
 def test_true_among_numbers_of_a_frame_is_refused():
     frame = ROWS.assign(b=[True, *ROWS.b[1:]])
-    with pytest.raises(NotNumericError, match="'b' row 0: True is no number"):
+    with pytest.raises(NotNumericError, match="'b' row 0: True is not a number"):
         PCA().fit(frame)
-    with pytest.raises(NotNumericError, match="'b' row 0: True is no number"):
+    with pytest.raises(NotNumericError, match="'b' row 0: True is not a number"):
         PCA().fit(ROWS).transform(frame)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.core.missing.methods import Convergence, fill_by_em, fill_by_nipals
-from princomp.core.schema import check_total_weight
+from princomp.core.weights import check_total_weight
 from princomp.engines import DistributedRows
 from princomp.errors import (
     DataError,

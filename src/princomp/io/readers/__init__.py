@@ -2,7 +2,7 @@
 
 source                         the result of a reader: rows in chunks, or a table in memory
 memory, frames, covariance     arrays, sparse matrices, lists; data frames; a covariance matrix C
-not_tables                     errors for objects in memory that are no tables
+not_tables                     errors for objects in memory that are not tables
 batches, stdin, source_chain   iterators; standard input; several files as one table
 files                          one or more files as a table
 formats, wildcards             formats by the ending of the name, parts of files; names with *

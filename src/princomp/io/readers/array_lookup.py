@@ -58,7 +58,7 @@ def pick_array(members: Sequence[Member], inside: str | None, origin: Origin) ->
     """Choose the array named ``inside``, or the only two-dimensional array of numbers.
 
     If ``inside`` is a group, the only such array in that group is chosen. A note names the chosen
-    array if there are other arrays of numbers that have rows, but are no tables.
+    array if there are other arrays of numbers that have rows, but are not tables.
 
     Raises
     ------

@@ -218,7 +218,7 @@ def convert_text_column(
             return None
         raise not_numeric_error(column, cells, bad, len(nonempty), text, origin)
     if truths and len(truths) < len(nonempty):
-        problem = f"{cells[truths[0]]} is no number, as other cells of the column are"
+        problem = f"{cells[truths[0]]} is not a number, as other cells of the column are"
         hint = "Write the column in one way, or leave it out."
         raise origin.cell_error(column, truths[0], problem, hint)
     long_index = first_long_integer(cells)

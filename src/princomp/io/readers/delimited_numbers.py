@@ -205,7 +205,7 @@ def _refuse_codes(reader: Reader, names: Sequence[str], rows: int) -> None:
             noun = "cell" if count == 1 else "cells"
             problem = f"{cells[row].as_py().strip()!r} begins with 0, as codes do "
             problem += f"({count:,} such {noun} in the column)"
-            hint = f"Codes such as postcodes are no quantities: exclude=[{name!r}] leaves the "
+            hint = f"Codes such as postcodes are not quantities: exclude=[{name!r}] leaves the "
             hint += f"column out, id_column={name!r} names the rows by it. If it holds quantities, "
             hint += "name it among the columns=."
             raise reader.dialect.origin.cell_error(name, row, problem, hint)

@@ -1,4 +1,4 @@
-"""Errors for objects in memory that are no tables, with hints on how to get one."""
+"""Errors for objects in memory that are not tables, with hints on how to get one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from princomp.errors import ParameterError, ShapeError, counted
 from princomp.io.readers.packing import packing_of
 
-# Hints for classes of objects that are no tables; PATH is that of the open file, and ARRAYS are
+# Hints for classes of objects that are not tables; PATH is that of the open file, and ARRAYS are
 # those in it.
 _CONTAINERS = {
     "anndata.AnnData": "Give adata.X, or adata.to_df() to keep the names; or the .h5ad file.",

@@ -132,7 +132,7 @@ class RowsAtEnd(NamedTuple):
     ----------
     words : list of tuple
         From the last row up: number of the row, counted from the end; its word; whether the word
-        alone shows that the row is no data.
+        alone shows that the row is not data.
     footnotes : int
         Number of last rows without any number.
     """

@@ -33,7 +33,7 @@ _SAMPLE_ROWS = 16
 # float32 has seven digits: if centring leaves less than this share of K, over three of them cancel.
 _MIN_CENTRED_SHARE = 1e-3
 # Differences between an entry and its mirror image of more than this share of the largest entry
-# are no rounding of any precision.
+# are not rounding errors of any precision.
 _MAX_ASYMMETRY = 1e-4
 
 

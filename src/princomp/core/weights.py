@@ -1,0 +1,131 @@
+"""Weights of rows: attached to the rows of engines, matched with an index, and checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from princomp.engines import as_distributed
+from princomp.errors import ParameterError, ShapeError
+from princomp.linalg import as_floats
+from princomp.summaries import WEIGHTS, SampleWeight, Weights, check_frequencies
+
+# Relative difference of two sums of the weights of the same rows, which is due to rounding.
+WEIGHT_TOLERANCE = 1e-9
+
+
+def attach_weights(
+    X: Any, sample_weight: SampleWeight, *, by_chunks: bool = False
+) -> tuple[Any, Any]:
+    """Attach weights to a table of an engine; return the table and the weights not attached.
+
+    The rows of an engine carry their weights, which can also be one of their columns. Weights of
+    other tables are returned unchanged. So is an array of weights if the engine's rows are brought
+    here in chunks (``by_chunks``): the caller then cuts it into chunks as well.
+
+    Raises
+    ------
+    ParameterError
+        If the weights are a series whose index has labels of the table in other places.
+    """
+    rows = None if sample_weight is None else as_distributed(X)
+    if rows is None:
+        check_index_of_weights(X, sample_weight)
+    if rows is None or (by_chunks and rows.has_chunks and not isinstance(sample_weight, str)):
+        return X, sample_weight
+    return rows.weighted(sample_weight), None
+
+
+def check_index_of_weights(X: Any, sample_weight: SampleWeight) -> None:
+    """Raise an error if a series of weights has labels of the frame ``X`` in other places.
+
+    Weights with an index that has no label of ``X`` belong to the rows by position.
+
+    Raises
+    ------
+    ParameterError
+    """
+    index: Any = getattr(X, "index", None)
+    labels: Any = getattr(sample_weight, "index", None)
+    if not (hasattr(index, "intersection") and hasattr(labels, "intersection")):
+        return
+    if index.equals(labels) or len(index) != len(labels):
+        return
+    common = len(index.intersection(labels))
+    if not common:
+        return
+    by_position = "sample_weight.to_numpy() if only the index is wrong"
+    if not index.is_unique:  # then labels do not say which weight belongs to which row
+        problem = "the index of sample_weight is not that of X, which has repeated labels"
+        hint = "give the weights in the order of the rows"
+    elif common == len(index):
+        problem = "the index of sample_weight is that of X in another order"
+        hint = "give sample_weight.loc[X.index]"
+    else:
+        problem = f"the index of sample_weight has {common:,} of the {len(index):,} labels of X"
+        hint = "give the weights of these rows, such as w.loc[X.index] of a series w of all weights"
+    raise ParameterError(problem, place=WEIGHTS, hint=f"{hint}, or {by_position}")
+
+
+def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
+    """Check weights of shape (n,), or of any length if n is None.
+
+    Without weights (None), every row counts once.
+
+    Raises
+    ------
+    ShapeError, ParameterError
+        For an invalid shape or weight; the message names the first invalid weight.
+    """
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, str):
+        raise ParameterError(
+            f"sample_weight={sample_weight!r}: weights are named by their column only for tables "
+            "of Dask and Spark",
+            place=WEIGHTS,
+            hint=f"give the column, and leave it out of X; in pandas, w = X.pop({sample_weight!r}) "
+            "does both: sample_weight=w",
+        )
+    weights = as_floats(sample_weight, "sample_weight")
+    rows = "" if n is None else f", and there are {n} rows"
+    if n is None:
+        n = weights.size
+        if weights.ndim == 0:
+            raise ShapeError(
+                "sample_weight is one number, and the number of rows is not known before they "
+                "are read",
+                place=WEIGHTS,
+                hint="a single weight only changes the divisor: leave it out",
+            )
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise ShapeError(
+            "Sample weights must be 1D array or scalar: sample_weight has shape "
+            f"{weights.shape}{rows}",
+            place=WEIGHTS,
+            hint="pass one weight per row" + (f": an array of shape ({n},)" if rows else ""),
+        )
+    check_frequencies(weights)
+    return weights
+
+
+def check_total_weight(total: float, n: int) -> None:
+    """Raise an error if the weights of n rows are too small to compute a variance.
+
+    A sum that differs from 1 by rounding is too small: the divisor, which is the sum minus 1, would
+    be a rounding error.
+
+    Raises
+    ------
+    ShapeError
+    """
+    if not total > 1.0 + WEIGHT_TOLERANCE:
+        raise ShapeError(
+            f"a variance needs a sum of weights above 1, got {total:g} over {n} rows"
+            + ("" if total else ": every weight is zero"),
+            place={"parameter": "sample_weight"},
+            hint="weights are frequencies: divide relative weights by their mean",
+        )
