@@ -52,6 +52,7 @@ def serve(address):
         "reports.documents",
         "reports.page",
         "estimators.functions",
+        "estimators.choosing",
         "io.readers.columnar",
     ):
         import_module(f"princomp.{name}")

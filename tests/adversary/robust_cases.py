@@ -17,7 +17,7 @@ from scipy import stats
 from princomp import RobustPCA
 from princomp.core import fitted_model
 from princomp.errors import PrincompError
-from princomp.estimators.robust import robpca
+from princomp.estimators.robust import mcd, robpca
 
 _ROWS, _COLUMNS = 300, 30
 # Powers of two in the middle of the range, whose squares lose nothing.
@@ -37,7 +37,7 @@ class _Steps:
             (robpca, "_orthogonal_distances", lambda rows, *_: setattr(self, "inside", rows)),
             (robpca, "_principal_axes", lambda rows: setattr(self, "near", rows)),
             (robpca, "fast_mcd", lambda rows, *_: setattr(self, "scores", rows)),
-            (robpca, "_moments", lambda rows: setattr(self, "kept", rows)),
+            (mcd, "_moments", lambda rows: setattr(self, "kept", rows)),
         )
         for module, name, callback in callbacks:
             real = getattr(module, name)
@@ -180,10 +180,10 @@ def _of_kept_rows(fit, wide, divisor, steps):
 
 def _consistencies(fit, kept, near):
     """The factors that a covariance may have: of all rows, of those in an ellipsoid, of h rows."""
-    level = robpca.consistency(0.975, fit.k)
+    level = mcd.consistency(0.975, fit.k)
     found = [1.0 if kept == near else level]
     if kept == fit.support:
-        raw = robpca.consistency(fit.support / near, fit.k)
+        raw = mcd.consistency(fit.support / near, fit.k)
         found += [raw]
     return found
 

@@ -233,7 +233,7 @@ def threads(comm, tables):
     """Threads that a rank would use if the environment did not limit them."""
     from princomp.engines.mpi import agreement
     from princomp.engines.mpi.rows import spmd_fit
-    from princomp.estimators.batches import rows_of_rank
+    from princomp.estimators.ranks import rows_of_rank
 
     rank, _ = _rank_and_size(comm)
     limit, agreement.OPENMP_THREADS = agreement.OPENMP_THREADS, sys.maxsize

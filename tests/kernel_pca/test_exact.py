@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from princomp import PCA, KernelPCA, tune
 from princomp.errors import DataError, MemoryLimitError, NotFiniteError, ParameterError, ShapeError
-from princomp.kernel_pca.functions import median_gamma
+from princomp.kernel_pca.median import median_gamma
 from princomp.linalg import EPS
 
 CHECKED = [

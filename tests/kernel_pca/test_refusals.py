@@ -17,7 +17,7 @@ from princomp.errors import (
     ParameterError,
     ShapeError,
 )
-from princomp.kernel_pca.functions import median_gamma
+from princomp.kernel_pca.median import median_gamma
 
 ROWS = np.random.default_rng(0).standard_normal((40, 3))
 

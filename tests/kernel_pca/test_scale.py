@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from princomp import PCA, KernelPCA, load, tune
 from princomp.errors import ConstantColumnError, ParameterError, ShapeError
-from princomp.kernel_pca.functions import median_gamma
+from princomp.kernel_pca.median import median_gamma
 
 N, P = 240, 4
 NEW = 30

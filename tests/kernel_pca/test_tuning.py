@@ -25,7 +25,7 @@ from princomp.errors import (
     PrincompError,
     ShapeError,
 )
-from princomp.kernel_pca.functions import median_gamma
+from princomp.kernel_pca.median import median_gamma
 from princomp.kernel_pca.search import SharedProducts
 
 ROWS = np.random.default_rng(0).standard_normal((90, 4)) * [2, 1, 1, 0.5] + 3.0

@@ -20,7 +20,7 @@ from princomp.engines import DistributedRows
 from princomp.errors import NotFiniteError, ShapeError, row_words, scores_overflow, warn
 from princomp.io import Origin, RowArray, RowData, Source, listed, not_finite_error
 from princomp.linalg import EPS, FloatArray, slices
-from princomp.summaries import column_name, first_not_finite, is_sparse
+from princomp.summaries import column_name, first_not_finite, is_sparse, rows_without_nan
 
 M = TypeVar("M", covariant=True)
 
@@ -317,9 +317,8 @@ class PCAModel(FittedModel[Fitted]):
 
 def _incomplete_rows(rows: sp.csr_array) -> Iterator[NDArray[np.intp]]:
     """Yield indices of sparse rows with missing cells, few enough at a time to be made dense."""
-    n, p = rows.shape
-    incomplete = np.unique(np.repeat(np.arange(n), np.diff(rows.indptr))[np.isnan(rows.data)])
-    for part in slices(len(incomplete), max(1, _DENSE_NUMBERS // p)):
+    incomplete = np.flatnonzero(~rows_without_nan(rows))
+    for part in slices(len(incomplete), max(1, _DENSE_NUMBERS // rows.shape[1])):
         yield incomplete[part]
 
 

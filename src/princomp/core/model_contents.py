@@ -215,18 +215,21 @@ def model_from_contents(tensors: Arrays, document: Document) -> PCAModel:
 def _fitted(tensors: Arrays, document: Document) -> Fitted:
     floats = {name: float(document[name]) for name in ("rows", "unit", "total", "roundoff")}
     contents = {**document, **floats, **tensors}
-    spectrum = Spectrum(**_part("spectrum", contents), signs_given=True)
+    schema = _schema(document["summary"])
+    spectrum = Spectrum(**schema.part("spectrum", contents), signs_given=True)
     if spectrum.orthogonality > _MAX_ORTHOGONALITY_ERROR:
         raise ModelFileError("the axes are not orthonormal")
     kind = KINDS[document["summary"]]
-    known = {"seed": document["seed"], **_part("summary", contents)}
+    known = {"seed": document["seed"], **schema.part("summary", contents)}
     known.setdefault("column_scatter", np.full(document["facts"][1], np.nan))
     summary = kind(**{one.name: known[one.name] for one in fields(kind) if one.name in known})
-    extremes = Extremes(floats["rows"], **_part("extremes", contents)) if "low" in tensors else None
+    extremes = None
+    if "low" in tensors:
+        extremes = Extremes(floats["rows"], **schema.part("extremes", contents))
     filled, decision = document["filled"], document["decision"]
     values: dict[str, Any] = {
         "scale": None,
-        **_part("fitted", contents),
+        **schema.part("fitted", contents),
         "dtype": np.dtype(document["dtype"]),
         "problem": Problem(*document["facts"]),
         "route": RouteChoice(*document["choice"]),
@@ -235,17 +238,6 @@ def _fitted(tensors: Arrays, document: Document) -> Fitted:
         "decision": None if decision is None else Decision.of_dict(decision),
     }
     return Fitted(summary=summary, spectrum=spectrum, extremes=extremes, **values)
-
-
-def _part(part: str, contents: dict[str, Any]) -> dict[str, Any]:
-    """Fields and arrays of one part of a model ("spectrum", …), by the names of its attributes."""
-    schema = _schema(contents["summary"])
-    entries: dict[str, Any] = {**schema.fields, **schema.arrays}
-    return {
-        entry.source.split(".")[1]: contents[name]
-        for name, entry in entries.items()
-        if entry.source.startswith(f"{part}.") and name in contents
-    }
 
 
 def _check_arrays(tensors: Arrays, document: Document) -> None:

@@ -10,7 +10,6 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from princomp.engines.distributed import DistributedRows, PartialResult, SummaryKind
 from princomp.engines.run_context import RunContext
@@ -32,6 +31,7 @@ from princomp.summaries import (
     first_not_finite,
     is_added_in_place,
     is_sparse,
+    rows_without_nan,
     slice_weights,
     stored_bytes,
 )
@@ -302,20 +302,11 @@ def _row_bytes(data: RowData) -> float:
 
 def drop_incomplete(block: RowArray, weights: Weights) -> tuple[RowArray, Weights, int]:
     """Return the rows without NaN, their weights, and the number of rows with NaN."""
-    complete = _complete(block)
+    complete = rows_without_nan(block)
     dropped = int(len(complete) - complete.sum())
     if not dropped:
         return block, weights, 0
     return block[complete], weights if weights is None else weights[complete], dropped
-
-
-def _complete(block: RowArray) -> NDArray[np.bool_]:
-    """Return which rows (n,) have no NaN."""
-    if isinstance(block, np.ndarray):
-        return np.asarray(~np.isnan(block).any(axis=1))
-    row_of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
-    missing = np.bincount(row_of[np.isnan(block.data)], minlength=block.shape[0])
-    return missing == 0
 
 
 def first_counted_fault(block: RowArray, weights: Weights, *, drop: bool) -> NotFiniteError | None:
@@ -323,7 +314,7 @@ def first_counted_fault(block: RowArray, weights: Weights, *, drop: bool) -> Not
 
     Rows of weight zero do not count, nor do rows with NaN where these are dropped.
     """
-    counts = _complete(block) if drop else np.ones(block.shape[0], bool)
+    counts = rows_without_nan(block) if drop else np.ones(block.shape[0], bool)
     if weights is not None:
         counts &= weights > 0
     kept = np.flatnonzero(counts)

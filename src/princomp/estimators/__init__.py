@@ -3,9 +3,11 @@
 estimator    PCA
 incremental  IncrementalPCA
 base         TableEstimator: the base class of all estimators here; fitted attributes
-functions    pca, svd and choose
+functions    pca and svd
+choosing     choose: rules for the number of components, compared
 loading      load and plan
-batches      methods of PCA that add and remove rows; fits over MPI ranks
+batches      methods of PCA that add and remove rows
+ranks        fits over MPI ranks
 derived      methods of PCA that make models without rows
 results      methods of a fitted PCA: rows from scores, likelihoods, filled cells, verification
 notebook     models as HTML

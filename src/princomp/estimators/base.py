@@ -156,6 +156,9 @@ class TableEstimator(Generic[M]):
             raise _no_attribute(self, name)
         return schema
 
+    n_components_ = ResultAttribute[Any, int](lambda fit: fit.k, "Number of components.")
+    _n_features_out = ResultAttribute[Any, int](lambda fit: fit.k, "Columns of the scores.")
+
     @property
     def n_features_in_(self) -> int:
         """Number of columns."""

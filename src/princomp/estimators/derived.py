@@ -28,6 +28,7 @@ from princomp.core import (
 from princomp.errors import NotNumericError, ParameterError, ShapeError, invalid_value
 from princomp.io import (
     Origin,
+    TableSource,
     check_order_of_rows,
     checked_covariance,
     checked_mean,
@@ -81,16 +82,9 @@ def from_covariance(
     model = cls(**parameters)
     labels = getattr(C, "columns", None) if hasattr(C, "loc") else None
     if is_frame(C):
-        check_order_of_rows(C)
-        try:
-            table = from_frame(C)
-        except NotNumericError as error:
-            if C.shape[1] == C.shape[0] + 1:
-                name = error.place.get("column")
-                drop = "set_index" if hasattr(C, "set_index") else "drop"
-                error.hint = f"if column {name!r} names the rows, give C.{drop}([{name!r}])"
-            raise
-        C, feature_names = table.data, table.columns if feature_names is None else feature_names
+        table = _covariance_table(C)
+        feature_names = table.columns if feature_names is None else feature_names
+        C = table.data
     covariance = checked_covariance(C)
     p = len(covariance)
     count = _checked_count(n_samples)
@@ -125,10 +119,25 @@ def from_covariance(
     return model
 
 
+def _covariance_table(frame: Any) -> TableSource:
+    """Read a covariance from a frame, whose rows must be in the order of its columns."""
+    check_order_of_rows(frame)
+    try:
+        return from_frame(frame)
+    except NotNumericError as error:
+        if frame.shape[1] == frame.shape[0] + 1:
+            name = error.place.get("column")
+            drop = "set_index" if hasattr(frame, "set_index") else "drop"
+            error.hint = f"if column {name!r} names the rows, give C.{drop}([{name!r}])"
+        raise
+
+
 def _checked_count(n_samples: Any) -> int | None:
     """The number of rows behind a covariance; None if it is not known."""
-    if n_samples is None or (is_number(n_samples, Integral) and n_samples >= 2):
-        return None if n_samples is None else int(n_samples)
+    if n_samples is None:
+        return None
+    if is_number(n_samples, Integral) and n_samples >= 2:
+        return int(n_samples)
     hint = "give the number of rows behind the covariance, or leave it out"
     if is_number(n_samples, Real) and 2 <= n_samples < np.inf:
         hint = f"give a number of type int: n_samples={round(n_samples)}"

@@ -26,6 +26,7 @@ from princomp.engines import ProgressCallback
 from princomp.errors import InUseError, warn
 from princomp.estimators import base, batches, derived, notebook, results
 from princomp.estimators.base import FittedAttribute, TableEstimator
+from princomp.estimators.ranks import fit_on_ranks
 from princomp.io import Checkpoint, PathLike, Rows, Source
 from princomp.rules import Rule
 from princomp.summaries import SampleWeight
@@ -300,7 +301,7 @@ class PCA(
             def check() -> int | None:
                 return Request.of(self).memory
 
-            rows = batches.fit_on_ranks(
+            rows = fit_on_ranks(
                 self, X, sample_weight, comm, check, progress, checkpoint, rereads=rereads
             )
             self._shared, self._checkpoint = self._fitted, None
@@ -452,7 +453,6 @@ class PCA(
         lambda fit: fit.noise_variance,
         "Mean variance of the components left out; dropped columns do not count.",
     )
-    n_components_ = FittedAttribute(lambda fit: fit.k, "Components kept.")
     decision_ = FittedAttribute(
         lambda fit: fit.decision,
         "What the rule said that chose ``n_components_``; None where none did.",
@@ -466,7 +466,6 @@ class PCA(
     plan_ = FittedAttribute(lambda fit: fit.plan, "How the fit ran.")
     certificate_ = FittedAttribute(lambda fit: fit.certificate, "What can be promised of it.")
     summary_ = FittedAttribute(base.summary_of, "What was kept of the rows.")
-    _n_features_out = FittedAttribute(lambda fit: fit.k, "Columns of the scores.")
 
     # ---- conventions of scikit-learn ---------------------------------------------------------
 

@@ -1,36 +1,28 @@
-"""Functions that return arrays or choices instead of an estimator: ``pca``, ``svd``, ``choose``."""
+"""Functions that return arrays instead of an estimator: ``pca`` and ``svd``."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator
 
 from princomp.core import (
-    FILL_METHODS,
     SMALL_TABLE_SIZE,
     Constraint,
     TableSchema,
     check_parameter,
     is_number,
     one_of,
-    renamed_parameters,
-    whole_number,
 )
-from princomp.engines import DistributedRows, ProgressCallback, RunContext, fold
+from princomp.engines import DistributedRows, fold
 from princomp.errors import (
     ConstantColumnError,
     MemoryLimitError,
     NotFiniteError,
-    ParameterError,
     ShapeError,
-    class_words,
     warn,
 )
 from princomp.estimators.estimator import PCA
@@ -42,18 +34,9 @@ from princomp.linalg import (
     one_blas_thread,
     svd as lapack_svd,
 )
-from princomp.rules import RULES, Choices, Rule, Several, for_fraction, rule_of
+from princomp.rules import for_fraction
 from princomp.solvers import search_rows
-from princomp.summaries import (
-    Columns,
-    Moments,
-    SampleWeight,
-    Sketch,
-    Triangle,
-    centre_rows,
-    is_sparse,
-    safe_exponent,
-)
+from princomp.summaries import Columns, centre_rows, is_sparse, safe_exponent
 
 _THRESHOLD = Constraint(
     lambda value: is_number(value, Real) and 0 < value <= 1,
@@ -65,7 +48,7 @@ _METHODS = {"ED": "covariance_eigh", "SVD": "full"}
 _FULL_SVD_SHARE = 0.2
 # A search multiplies by AᵀA, so a singular value σ has an error of about ε²σ₁⁴/σ³, for the unit
 # roundoff ε. If (σ/σ₁)³ is below this many ε, that is more than εσ₁, the error of QR and SVD.
-_LOST = 50
+_LOST_UNITS = 50
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -231,7 +214,7 @@ def _triplets(
             assert spectrum is not None  # the search is not abandoned
             axes = spectrum.axes.astype(rows.dtype)
             u, s, rotation = lapack_svd(rows.matmul(axes.T))
-        if s[-1] < (_LOST * np.finfo(rows.dtype).eps) ** (1 / 3) * s[0]:
+        if s[-1] < (_LOST_UNITS * np.finfo(rows.dtype).eps) ** (1 / 3) * s[0]:
             if rows.dtype == np.float32:
                 parts = svd(data.astype(np.float64), k, center=center)
                 u, s, vt = (part.astype(np.float32) for part in parts)
@@ -259,149 +242,3 @@ def _axes_by_qr(data: Any, k: int, center: bool, found: FloatArray) -> FloatArra
 def _in_memory(data: RowData) -> Any:
     """Read the rows of a source into memory; return other rows unchanged."""
     return read_whole(data) if isinstance(data, Source) else data
-
-
-@renamed_parameters(seed="random_state")
-def choose(
-    X: Any,
-    rules: str | Rule | Iterable[str | Rule] | None = None,
-    *,
-    random_state: int = 0,
-    progress: ProgressCallback | None = None,
-    sample_weight: SampleWeight = None,
-    **parameters: Any,
-) -> Choices:
-    """Compare how many components different rules would keep.
-
-    Parameters
-    ----------
-    X : array, sparse array, frame, path, of shape (n, p); a fitted PCA; or its summary
-        Rules that draw from the rows apply only if these are in memory. The others need only a
-        summary, such as that of a stream or a large file.
-    rules : str, rule, or several of them, optional
-        All by default: ``"kaiser"``, ``"broken-stick"``, ``"elbow"``, ``"parallel"``,
-        ``"mle"``, ``"gavish-donoho"``, ``"marchenko-pastur"``, ``"gcv"``, ``"bi-cv"``, ``"cv"``
-        and ``"permutation"``.
-    random_state : int, default=0
-        For rules and solvers that draw random numbers.
-    progress : callable, optional
-        Called from time to time with a :class:`~princomp.Progress`, whose ``step`` is the rule.
-    sample_weight : array of shape (n,), optional
-        Frequencies, as for ``PCA.fit``.
-    **parameters
-        Parameters of :class:`~princomp.PCA`, such as ``scale`` and ``center``.
-
-    Returns
-    -------
-    Choices
-        A mapping from the name of a rule to its :class:`~princomp.rules.Decision`. It prints as
-        a table, and has ``k``, ``agreement``, ``rows()``, ``to_frame()``, ``to_dict()`` and
-        ``to_json()``.
-
-    Raises
-    ------
-    ParameterError
-        For an unknown rule, an estimator other than PCA, or parameters that a fitted model already
-        has.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from princomp import choose
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((100, 2)) @ rng.standard_normal((2, 10))
-    >>> X += 0.1 * rng.standard_normal((100, 10))
-    >>> choose(X, ["gcv", "gavish-donoho"]).k
-    {'gcv': 2, 'gavish-donoho': 2}
-    """
-    return choices_and_model(X, rules, random_state, progress, sample_weight, parameters)[0]
-
-
-def choices_and_model(
-    X: Any,
-    rules: Any,
-    random_state: int,
-    progress: ProgressCallback | None,
-    sample_weight: SampleWeight,
-    parameters: dict[str, Any],
-) -> tuple[Choices, Any]:
-    """Return the decisions of the rules, and the model that was fitted for them."""
-    if "n_components" in parameters:
-        raise ParameterError(
-            "choose() finds the number of components",
-            place={"parameter": "n_components"},
-            hint="leave n_components out",
-        )
-    missing = X.missing if isinstance(X, PCA) else parameters.get("missing")
-    if missing in FILL_METHODS:
-        raise ParameterError(
-            f"missing={missing!r} needs the number of components, which choose() is to find",
-            place={"parameter": "missing"},
-            hint="use missing='drop', or give rows whose cells are filled",
-        )
-    solver = X.svd_solver if isinstance(X, PCA) else parameters.get("svd_solver")
-    if solver == "sketch":
-        raise ParameterError(
-            "rules do not apply to a sketch, which needs the number of components",
-            place={"parameter": "svd_solver"},
-            hint="use choose(X) with svd_solver='auto'",
-        )
-    check_parameter("random_state", random_state, whole_number(0))
-    report = RunContext(progress=progress).report_draws if progress is not None else None
-    several = Several(_checked_rules(rules), int(random_state), report)
-    if isinstance(X, PCA):
-        _refuse_parameters(parameters, sample_weight)
-        # The summary of the model is solved again; this works for a stream, too.
-        model: Any = X.truncated(several)
-    elif isinstance(X, BaseEstimator):
-        from sklearn import decomposition  # needed only for this error
-
-        is_sklearn = isinstance(X, decomposition.PCA | decomposition.IncrementalPCA)
-        hint = "PCA.from_sklearn(model), " if is_sklearn else ""
-        raise ParameterError(
-            f"choose() compares rules for princomp.PCA, got {class_words(X)}",
-            place={"parameter": "X"},
-            hint=f"give {hint}rows, a fitted princomp.PCA or its summary",
-        )
-    elif isinstance(X, Moments | Triangle | Sketch | Columns):
-        _refuse_parameters({}, sample_weight)
-        model = PCA.from_summary(X, n_components=several, **parameters)
-    else:
-        several = replace(several, tell=None)  # the fit reports rules as well as passes
-        model = PCA(several, random_state=int(random_state), **parameters)
-        model.fit(X, sample_weight=sample_weight, progress=progress)
-    return Choices(tuple(several.answers), model.n_samples_, model.n_features_in_), model
-
-
-def _checked_rules(rules: str | Rule | Iterable[str | Rule] | None) -> tuple[Rule, ...]:
-    if rules is None:
-        return tuple(rule_of(name) for name in RULES)
-    if len(getattr(rules, "shape", ())) == 2:
-        raise ParameterError(
-            "rules is a table",
-            place={"parameter": "rules"},
-            hint="rows come first, then the rules, and parameters by name: "
-            "choose(X, ['kaiser', 'cv'], scale='unit')",
-        )
-    is_collection = isinstance(rules, Iterable) and not isinstance(rules, str)
-    rule_list: Any = rules if is_collection else [rules]
-    chosen = tuple(rule_of(rule, "rules") for rule in rule_list)
-    names = [rule.name for rule in chosen]
-    duplicates = sorted({name for name in names if names.count(name) > 1})
-    if duplicates or not names:
-        raise ParameterError(
-            f"rules names {', '.join(duplicates)} twice" if duplicates else "rules names none",
-            place={"parameter": "rules"},
-            hint="give each rule once; rules with other options can have names of their own",
-        )
-    return chosen
-
-
-def _refuse_parameters(parameters: dict[str, Any], sample_weight: SampleWeight) -> None:
-    given = [*parameters, *([] if sample_weight is None else ["sample_weight"])]
-    if given:
-        raise ParameterError(
-            f"{', '.join(given)} cannot be given with a model or a summary",
-            place={"parameter": given[0]},
-            hint="use model.rescaled(…), or choose() with the rows",
-        )

@@ -164,6 +164,23 @@ class Schema:
                 _check_shape(name, arrays[name].shape, schema.shape.split(), known)
                 schema.check(name, arrays[name])
 
+    def part(self, name: str, contents: Mapping[str, Any]) -> dict[str, Any]:
+        """Collect the contents of one part of a model ("spectrum", …), by its attributes.
+
+        Parameters
+        ----------
+        name : str
+            The first word of the sources of its fields and arrays.
+        contents : mapping of str to value
+            Fields and arrays of a file, checked.
+        """
+        entries: dict[str, Field | Array] = {**self.fields, **self.arrays}
+        return {
+            entry.source.split(".")[1]: contents[key]
+            for key, entry in entries.items()
+            if entry.source.startswith(f"{name}.") and key in contents
+        }
+
 
 def _allowed(values: Values, value: object) -> bool:
     try:

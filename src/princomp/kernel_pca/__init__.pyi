@@ -1,5 +1,6 @@
 from .estimator import KernelPCA as KernelPCA
-from .functions import median_gamma as median_gamma
+from .median import median_gamma as median_gamma
 from .parameters import KernelParameters as KernelParameters
 from .pre_images.methods import methods_for as methods_for
-from .tuned import Tuned as Tuned, tune as tune
+from .tuned import Tuned as Tuned
+from .tuning import tune as tune

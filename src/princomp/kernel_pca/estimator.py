@@ -23,7 +23,7 @@ from princomp.estimators import (
     refuse_reading_twice,
 )
 from princomp.io import Arrays, Document, RowArray, Rows
-from princomp.kernel_pca import fitting, scoring
+from princomp.kernel_pca import fitting, row_errors, scoring
 from princomp.kernel_pca.contents import model_from_contents, model_to_contents
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
 from princomp.kernel_pca.pre_images.ridge import Ridge
@@ -223,9 +223,9 @@ class KernelPCA(
     forget = fitting.forget
     merge = fitting.merge
     inverse_transform = scoring.inverse_transform
-    reconstruction_error = scoring.reconstruction_error
-    pre_image_error = scoring.pre_image_error
-    score = scoring.score
+    reconstruction_error = row_errors.reconstruction_error
+    pre_image_error = row_errors.pre_image_error
+    score = row_errors.score
 
     # The pre-images made so far.
     _inverse: Inverse | None = None
@@ -480,8 +480,6 @@ class KernelPCA(
         """
         return float(self._result.error)
 
-    n_components_ = _Attribute(lambda fit: int(fit.k), "Number of components.")
-    _n_features_out = _Attribute(lambda fit: int(fit.k), "Columns of the scores.")
     n_samples_ = _Attribute(lambda fit: int(fit.n_samples), "Number of rows used.")
     n_dropped_ = _Attribute(
         lambda fit: int(fit.dropped), "Number of rows left out for missing values."

@@ -139,33 +139,19 @@ def _exact_fit(arrays: Arrays, document: Document, p: int) -> ExactFit:
     n_positive = int((arrays["roots"] > 0).sum()) if "roots" in arrays else n
     if n_positive != rows:
         raise ModelFileError(f"it is of {rows} rows, and {n_positive} of them count")
-    spectrum = Spectrum(
-        arrays["variances"],
-        arrays["axes"],
-        float(fields["total"]),
-        float(fields["roundoff"]),
-        residuals=arrays.get("residuals"),
-        missed=fields["missed"],
-        signs_given=True,
-    )
+    floats = {name: float(fields[name]) for name in ("divisor", "mean_square", "total", "roundoff")}
+    contents = {**fields, **floats, **arrays}
+    spectrum = Spectrum(**_EXACT.part("spectrum", contents), signs_given=True)
     if spectrum.orthogonality > _MAX_ORTHOGONALITY_LOSS:
         raise ModelFileError("the eigenvectors are not orthonormal")
-    function = KernelFunction.from_contents(fields, arrays)
+    function = KernelFunction(**_EXACT.part("kernel", contents))
     without_gamma = function.takes_gamma and function.gamma is None
     if without_gamma or not (function.shift is None or function.shift_invariant):
         raise ModelFileError(f"its kernel {function.name!r} does not go with gamma and shift")
-    expansion = Expansion(
-        function,
-        points,
-        arrays["weights"],
-        arrays["mean"],
-        arrays["centre"],
-        float(fields["mean_square"]),
-    )
     return ExactFit(
-        expansion,
+        Expansion(function, points, **_EXACT.part("expansion", contents)),
         spectrum,
-        float(fields["divisor"]),
+        floats["divisor"],
         arrays.get("roots"),
         rows,
         np.dtype(fields["dtype"]),
@@ -234,8 +220,8 @@ _MAP = {
     "dtype": Field(values.DTYPE, "dtype.name"),
     "kernel": Field(values.one_of(*KERNELS), "kernel.name"),
     "gamma": Field(values.optional(values.NUMBER), "kernel.gamma"),
-    "degree": Field(values.NUMBER),
-    "coef0": Field(values.NUMBER),
+    "degree": Field(values.NUMBER, "kernel.degree"),
+    "coef0": Field(values.NUMBER, "kernel.coef0"),
 }
 _SEED = Field(values.COUNT)
 _MAPS = {
@@ -273,7 +259,7 @@ def map_from_contents(document: object, arrays: Arrays) -> FeatureMap:
         points = model_arrays.unpack_rows(arrays, "points", None, p)
         sizes["m"] = points.shape[0] if points.shape[0] else sizes_from(1)
     schema.check_arrays(arrays, sizes)
-    kernel = KernelFunction.from_contents(fields, arrays)
+    kernel = KernelFunction(**schema.part("kernel", {**fields, **arrays}))
     if points is not None:
         return Nystrom(kernel, p, dtype, points, arrays["weights"])
     if kind == Fourier.kind:

@@ -13,29 +13,23 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from princomp.core import check_parameter, one_of
-from princomp.errors import DataError, NotFiniteError, ParameterError, invalid_value
-from princomp.io import RowArray, Source, not_finite_error, rows_of
+from princomp.errors import DataError, NotFiniteError, ParameterError
+from princomp.io import RowArray
 from princomp.linalg import EPS, FloatArray, slices
-from princomp.summaries import (
-    Columns,
-    columns_to_centre,
-    first_not_finite,
-    is_sparse,
-    with_centred_columns,
-)
+from princomp.summaries import Columns, columns_to_centre, is_sparse, with_centred_columns
 
 POLYNOMIALS = ("poly", "polynomial")
 # Kernels computed from products of rows; scikit-learn computes the others entry by entry.
 _PRODUCT_KERNELS = ("linear", *POLYNOMIALS, "rbf", "sigmoid", "cosine")
 KERNELS = (*_PRODUCT_KERNELS, "laplacian", "chi2", "additive_chi2")
+GAMMA_KERNELS = ("rbf", *POLYNOMIALS, "sigmoid", "laplacian", "chi2")
 # Columns that einsum sums at once. It splits longer rows at a place that depends on the number of
 # rows, so the sum of a row would depend on the other rows.
 _EINSUM_COLUMNS = 8192
@@ -44,12 +38,6 @@ _EINSUM_COLUMNS = 8192
 _MAX_ONE_SIDED_HALF = 10
 # Squared lengths between this and its inverse have the full precision of float64.
 _SMALLEST_SQUARE = 1e-280
-# Size of the sample for the median distance, which it estimates to about 1%.
-MEDIAN_ROWS = 1500
-# Squared distances below this share of the mean squared length lose half of their digits in
-# products of rows.
-_CANCELLED_SHARE = EPS**0.5
-GAMMA_KERNELS = ("rbf", *POLYNOMIALS, "sigmoid", "laplacian", "chi2")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,12 +87,6 @@ class KernelFunction:
     shift: FloatArray | None = None
     divisors: FloatArray | None = None
 
-    @classmethod
-    def from_contents(cls, fields: dict[str, Any], arrays: dict[str, Any]) -> Self:
-        """Restore a kernel from checked fields and arrays of a model file."""
-        named = fields["kernel"], fields["gamma"], fields["degree"], fields["coef0"]
-        return cls(*named, shift=arrays.get("shift"), divisors=arrays.get("divisors"))
-
     @property
     def uses_products(self) -> bool:
         """Whether tiles are products of matrices."""
@@ -137,7 +119,7 @@ class KernelFunction:
         n_terms = np.diff(rows.indptr).max(initial=1) if is_sparse(rows) else rows.shape[1]
         if self.name in ("rbf", "laplacian"):
             squared = self.name == "rbf"
-            sizes = _squared_norms(rows) if squared else abs(rows).sum(axis=1, dtype=np.float64)
+            sizes = squared_norms(rows) if squared else abs(rows).sum(axis=1, dtype=np.float64)
             return max(unit, EPS * float(np.sqrt(n_terms)) * gamma * float(sizes.max()))
         if self.name == "chi2" and self.divisors is not None:
             # Division rounds x, which changes γ(x − y)²/(x + y) by 2γ|x − y| units. Multiplied by
@@ -147,7 +129,7 @@ class KernelFunction:
         unit *= float(np.sqrt(n_terms))
         if self.name not in ("sigmoid", *POLYNOMIALS):
             return unit
-        squares = _squared_norms(rows)
+        squares = squared_norms(rows)
         sizes = gamma * np.array([squares.min(), squares.max()], dtype=np.float64)
         # NumPy scalars: division by zero gives inf. The largest argument of a kernel of a row with
         # itself is that of the longest or the shortest row.
@@ -183,7 +165,7 @@ class KernelFunction:
             return Sides(rows * float(np.ldexp(self.gamma, -half)), rows * 2.0**half)
         # Differences of squares lose digits: always use float64.
         rows = rows.astype(np.float64)
-        squares, ones = (-self.gamma * _squared_norms(rows))[:, None], np.ones((rows.shape[0], 1))
+        squares, ones = (-self.gamma * squared_norms(rows))[:, None], np.ones((rows.shape[0], 1))
         stack: Callable[..., Any] = np.hstack
         if is_sparse(rows):
             stack = partial(sp.hstack, format="csr")
@@ -246,12 +228,12 @@ class KernelFunction:
             options = {"gamma": self.gamma}
         if self.name == "laplacian":
             # scikit-learn accepts indices of 32 bits only, which are enough for a tile.
-            left, right = (_with_short_indices(side) for side in (left, right))
+            left, right = (with_short_indices(side) for side in (left, right))
         if self.name.endswith("chi2"):
             # scikit-learn accepts dense rows only, so make the rows of this tile dense.
             left, right = (side.toarray() if is_sparse(side) else side for side in (left, right))
             for rows in (left, right):
-                _check_not_negative(rows, self.name)
+                check_not_negative(rows, self.name)
             # Kernels are functions of γ(x − y)²/(x + y): a power of two moves from γ to the rows.
             # This also copies the rows: scikit-learn refuses read-only arrays.
             exponent = _chi2_exponent(left, right, options.get("gamma"))
@@ -285,7 +267,7 @@ class KernelFunction:
             return np.array([float(self._pairwise(row, row)[0, 0]) for row in each])
         if self.name == "cosine":
             return (_scaled_with_squared_norms(rows)[1] > 0).astype(np.float64)
-        squares = _squared_norms(rows)
+        squares = squared_norms(rows)
         if self.name == "linear":
             return squares
         values = self.gamma * squares + self.coef0
@@ -332,7 +314,7 @@ def _chi2_exponent(left: FloatArray, right: FloatArray, gamma: float | None) -> 
     return exponent
 
 
-def _check_not_negative(rows: RowArray, kernel: str) -> None:
+def check_not_negative(rows: RowArray, kernel: str) -> None:
     """Refuse negative values for the kernels of histograms.
 
     Raises
@@ -347,7 +329,7 @@ def _check_not_negative(rows: RowArray, kernel: str) -> None:
         )
 
 
-def _with_short_indices(rows: RowArray) -> RowArray:
+def with_short_indices(rows: RowArray) -> RowArray:
     """Return CSR rows with indices of 32 bits, and dense rows as they are."""
     if not is_sparse(rows) or rows.indices.dtype == np.int32:
         return rows
@@ -355,7 +337,7 @@ def _with_short_indices(rows: RowArray) -> RowArray:
     return sp.csr_array((rows.data, indices, starts), shape=rows.shape)
 
 
-def _squared_norms(rows: RowArray) -> FloatArray:
+def squared_norms(rows: RowArray) -> FloatArray:
     """Compute the squared lengths of rows (m,), in float64."""
     if is_sparse(rows):
         return np.asarray(rows.astype(np.float64).power(2).sum(axis=1)).ravel()
@@ -372,7 +354,7 @@ def _scaled_with_squared_norms(rows: RowArray) -> tuple[RowArray, FloatArray]:
     Rows whose squares leave the range of float64 are multiplied by powers of two first.
     """
     with np.errstate(over="ignore"):
-        squares = _squared_norms(rows)
+        squares = squared_norms(rows)
     in_range = (squares > _SMALLEST_SQUARE) & (squares < 1 / _SMALLEST_SQUARE)
     if in_range.all():
         return rows, squares
@@ -380,7 +362,7 @@ def _scaled_with_squared_norms(rows: RowArray) -> tuple[RowArray, FloatArray]:
     largest = largest.toarray().ravel() if is_sparse(rows) else largest
     exponents = np.where(in_range, 0, np.clip(-np.frexp(largest)[1], -1000, 1000))
     scaled = _scaled_rows(rows, np.ldexp(1.0, exponents)).astype(rows.dtype, copy=False)
-    return scaled, _squared_norms(scaled)
+    return scaled, squared_norms(scaled)
 
 
 def _scaled_rows(rows: RowArray, factors: FloatArray) -> RowArray:
@@ -406,87 +388,3 @@ def check_values(name: str, largest: float, terms: int, dtype: npt.DTypeLike) ->
             f"below {smallest_allowed:.3g} {np.dtype(dtype)} loses digits of products",
             hint="multiply the columns by a power of ten, such as 1e10, or raise gamma",
         )
-
-
-def median_gamma(rows: Any, *, kernel: str = "rbf", seed: int = 0) -> float:
-    """Return the γ with which the width of a kernel is about a typical distance of rows.
-
-    The heuristic of Gretton et al. (2012); for "poly" and "sigmoid" it only sets the scale. With m
-    the median distance over all pairs of rows, γ is 1/(2 m²) for "rbf", "poly" and "sigmoid", where
-    distances are Euclidean, and 1/m for "laplacian" and "chi2", where they are what these kernels
-    multiply by γ: Σ|x − y| and Σ(x − y)²/(x + y). With more than 1,500 rows, a random sample of
-    1,500 is used.
-
-    Parameters
-    ----------
-    rows : array, sparse array or frame of shape (n, p)
-    kernel : str, default="rbf"
-        Name of a kernel with a parameter γ.
-    seed : int
-
-    Raises
-    ------
-    DataError
-        For one row, if more than half of the pairs of rows are equal, and for negative values with
-        "chi2".
-    NotFiniteError, ParameterError
-    """
-    check_parameter("kernel", kernel, one_of(*GAMMA_KERNELS))
-    rows, columns, _ = rows_of(rows)
-    if isinstance(rows, Source):
-        raise invalid_value("rows", rows, "an array in memory", "read the rows first")
-    if not np.isfinite(rows.data if is_sparse(rows) else rows).all():
-        hint = "leave such rows out, or fill the cells"
-        raise not_finite_error(rows, first_not_finite(rows), columns=columns, hint=hint)
-    n = rows.shape[0]
-    if n > MEDIAN_ROWS:
-        rows = rows[np.sort(np.random.default_rng(seed).choice(n, MEDIAN_ROWS, replace=False))]
-    if rows.shape[0] < 2:
-        raise DataError("gamma='median' needs at least two rows", hint="give gamma a number")
-    # Multiply by a power of two, so that squares stay within range.
-    exponent = int(np.clip(-np.frexp(abs(rows).max())[1], -1000, 1000))
-    rows = rows.astype(np.float64) * 2.0**exponent
-    is_euclidean = kernel not in ("laplacian", "chi2")
-    median = _median_euclidean_distance(rows) if is_euclidean else _median_distance(rows, kernel)
-    if not median > 0:
-        raise DataError(
-            "gamma='median' needs distinct rows, but more than half of the pairs of rows are equal",
-            hint="give gamma a number",
-        )
-    with np.errstate(all="ignore"):
-        gamma = 0.5 / median**2 if is_euclidean else 1.0 / median
-        scaling = [-exponent, 2 * exponent if is_euclidean else exponent]
-        median, gamma = np.ldexp([median, gamma], scaling).tolist()
-    if not np.finfo(np.float64).tiny <= gamma < np.inf:
-        raise NotFiniteError(
-            f"gamma='median', {'1/(2 m²)' if is_euclidean else '1/m'}, is out of the range of "
-            f"float64: the median distance m of the rows is {median:.3g}",
-            hint=f"{'divide' if median > 1 else 'multiply'} the columns by a power of ten",
-        )
-    return gamma
-
-
-def _median_euclidean_distance(rows: RowArray) -> float:
-    from sklearn.metrics.pairwise import euclidean_distances
-
-    centred = rows if is_sparse(rows) else rows - rows.mean(axis=0)
-    median = float(np.median(euclidean_distances(centred)[np.triu_indices(rows.shape[0], 1)]))
-    cancelled = not median**2 > _CANCELLED_SHARE * _squared_norms(centred).mean()
-    if cancelled and not is_sparse(rows):
-        from scipy.spatial.distance import pdist
-
-        median = float(np.median(pdist(rows)))
-    return median
-
-
-def _median_distance(rows: RowArray, kernel: str) -> float:
-    """Compute the median of what "laplacian" or "chi2" multiplies by γ, over all pairs of rows."""
-    if kernel == "chi2":
-        _check_not_negative(rows, kernel)
-        sides = KernelFunction("additive_chi2").sides(rows)
-        distances = -KernelFunction("additive_chi2").tile(sides, sides)
-    else:
-        from sklearn.metrics.pairwise import manhattan_distances
-
-        distances = manhattan_distances(_with_short_indices(rows))
-    return float(np.median(distances[np.triu_indices(rows.shape[0], 1)]))

@@ -23,13 +23,8 @@ from princomp.core import (
 )
 from princomp.errors import ParameterError
 from princomp.io import RowData
-from princomp.kernel_pca.functions import (
-    GAMMA_KERNELS,
-    KERNELS,
-    KernelFunction,
-    divide_columns,
-    median_gamma,
-)
+from princomp.kernel_pca.functions import GAMMA_KERNELS, KERNELS, KernelFunction, divide_columns
+from princomp.kernel_pca.median import median_gamma
 from princomp.kernel_pca.pre_images.methods import METHODS as PRE_IMAGES, check_method
 from princomp.linalg import FloatArray, check_random_state, memory_limit, seed_of
 

@@ -20,8 +20,10 @@ from princomp.summaries import (
     PairOf,
     Weights,
     check_weights,
+    checked_divisors,
     divisors,
     is_sparse,
+    rows_without_nan,
 )
 
 _MISSING_HINT = "fill the cells, or use missing='drop', missing='em' or missing='nipals'"
@@ -107,8 +109,8 @@ def check_counted(table: Rows, weights: Weights, missing: str, hint: str = _MISS
 
 def fill_cells(
     rows: RowArray, missing: str, imputer: PCA | None
-) -> tuple[RowArray, NDArray[np.intp] | None]:
-    """Fill missing cells; also return the numbers of rows that cannot have scores.
+) -> tuple[RowArray, NDArray[np.bool_] | None]:
+    """Fill missing cells; also say which rows (n,) cannot have scores.
 
     These are the rows that still have missing cells: those cells become zero, and the caller
     replaces their scores by NaN.
@@ -116,22 +118,15 @@ def fill_cells(
     if missing == "error" or np.isfinite(_values(rows)).all():
         return rows, None
     filled = rows.copy() if imputer is None else fitted_model(imputer).fill(rows)
-    missing_cells = np.isnan(_values(filled))
-    unknown = _rows_with_missing_cells(filled, missing_cells)
-    _values(filled)[missing_cells] = 0
+    unknown = ~rows_without_nan(filled)
+    cells = _values(filled)
+    cells[np.isnan(cells)] = 0
     return filled, unknown
 
 
 def _values(rows: RowArray) -> FloatArray:
     """Return the values that an array of rows stores."""
     return rows.data if is_sparse(rows) else rows
-
-
-def _rows_with_missing_cells(rows: RowArray, missing_cells: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the numbers of the rows with a missing cell among their stored values."""
-    if not is_sparse(rows):
-        return np.flatnonzero(missing_cells.any(axis=1))
-    return np.unique(np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[missing_cells])
 
 
 def rows_with_weight(data: RowArray, weights: Weights) -> tuple[RowArray, Weights]:
@@ -240,12 +235,11 @@ def with_divisors(parameters: KernelParameters, table: Rows, weights: Weights) -
         For invalid divisors, and for rows that can be read only once.
     """
     rows, columns, origin = table
-    scale, zero = parameters.scale, np.zeros(rows.shape[1])
+    scale = parameters.scale
     if scale is None:
         return parameters
     if not isinstance(scale, str):
-        given = divisors(scale, Columns(1.0, 1, zero, zero, zero), None, columns)
-        return parameters._replace(divisors=given)
+        return parameters._replace(divisors=checked_divisors(scale, rows.shape[1], columns))
     if isinstance(rows, Source) and not rows.repeatable:
         raise ParameterError(
             f"scale={scale!r} reads the rows once more, and these can be read only once",

@@ -22,13 +22,8 @@ from princomp.errors import NotFiniteError, ParameterError
 from princomp.io import RowArray
 from princomp.kernel_pca.exact import solve_matrix
 from princomp.kernel_pca.feature_space.solve import count_components
-from princomp.kernel_pca.functions import (
-    GAMMA_KERNELS,
-    POLYNOMIALS,
-    KernelFunction,
-    median_gamma,
-    shift_of,
-)
+from princomp.kernel_pca.functions import GAMMA_KERNELS, POLYNOMIALS, KernelFunction, shift_of
+from princomp.kernel_pca.median import median_gamma
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
 from princomp.kernel_pca.pre_images.methods import WITHOUT_PRE_IMAGES, pre_images
 from princomp.linalg import FloatArray

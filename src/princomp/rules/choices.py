@@ -162,11 +162,10 @@ def _row(decision: Decision) -> tuple[str | float | None, ...]:
     k = decision.k
     if k is None:
         return (decision.rule, None, "", None, None, None, None, decision.reason)
-    numbers = [at(i) for i in (k, k + 1) for at in (decision.at, decision.threshold_at)]
-    # A limit is shown only with a statistic.
-    for i in (0, 2):
-        if numbers[i] is None:
-            numbers[i + 1] = None
+    numbers: list[float | None] = []
+    for i in (k, k + 1):
+        statistic = decision.at(i)
+        numbers += [statistic, None if statistic is None else decision.threshold_at(i)]
     return (decision.rule, k, decision.measure, *numbers, decision.reason)
 
 

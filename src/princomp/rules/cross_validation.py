@@ -72,7 +72,7 @@ class CV:
 
 
 def _leading_axes(train: FloatArray, max_components: int) -> FloatArray:
-    """The first axes (≤ most, p) of centred rows, without those of rounding errors."""
+    """The first axes of centred rows, at most ``max_components``, above rounding errors."""
     n, p = train.shape
     if n > 2 * p:
         train = np.asarray(np.linalg.qr(train, mode="r"))
@@ -167,7 +167,7 @@ def _block_errors(
     max_components: int,
     centred: bool,
 ) -> FloatArray:
-    """‖A − B D̂_q⁺ C‖² for q = 0 … most; means are those of the training rows."""
+    """‖A − B D̂_q⁺ C‖² for q = 0 … ``max_components``; means are those of the training rows."""
     train = np.delete(rows, test_rows, axis=0)
     mean = train.mean(axis=0) if centred else np.zeros(rows.shape[1])
     train = train - mean

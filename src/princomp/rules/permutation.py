@@ -67,9 +67,9 @@ class Permutation:
         max_components = min(len(rows) - known.centred, known.columns)
         left, singular_values, right = np.linalg.svd(rows, full_matrices=False)
         squares = singular_values**2
-        total, varying = float(np.sum(squares)), varying_columns(known)
+        total, varying = float(np.sum(squares)), int(np.count_nonzero(known.column_variances))
         rng, p_values = known.generator(), []
-        details = correlation_statistics(known) if known.standardised else {}
+        details = _correlation_statistics(known, varying) if known.standardised else {}
         for k in range(1, max_components):
             tail = float(np.sum(squares[k - 1 :]))
             if tail <= _ROUNDING * total:
@@ -141,14 +141,8 @@ def _psi(squares: float, total: float, varying: int) -> float:
     return varying * (varying * (squares / total**2) - 1.0)
 
 
-def varying_columns(known: Known) -> int:
-    """Return the number of columns that are not constant."""
-    return int(np.count_nonzero(known.column_variances))
-
-
-def correlation_statistics(known: Known) -> dict[str, float]:
-    """Ψ and Φ of a table with unit scale; zero if no two columns correlate."""
-    p = varying_columns(known)
+def _correlation_statistics(known: Known, p: int) -> dict[str, float]:
+    """Ψ and Φ of a table with unit scale and p varying columns; zero if no two correlate."""
     values = known.variances[:p]
     values = np.append(values, np.zeros(p - len(values)))
     psi = float(np.sum((values - 1.0) ** 2))

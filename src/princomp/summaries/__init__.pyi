@@ -15,6 +15,7 @@ from .blocks import (
     is_added_in_place as is_added_in_place,
     is_sparse as is_sparse,
     panel_rows as panel_rows,
+    rows_without_nan as rows_without_nan,
     slice_weights as slice_weights,
     stored_bytes as stored_bytes,
 )
@@ -56,6 +57,7 @@ from .packing import KINDS as KINDS, pack as pack, unpack as unpack
 from .pair import Pair as Pair, PairOf as PairOf
 from .scaling import (
     check_order_of_labels as check_order_of_labels,
+    checked_divisors as checked_divisors,
     divisors as divisors,
     leave_out_hint as leave_out_hint,
 )

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from princomp.errors import NotFiniteError, NotNumericError, ParameterError, ShapeError
 from princomp.linalg import FloatArray, Weights as Weights, as_floats, two_sum, unmasked
@@ -241,6 +241,15 @@ def first_not_finite(block: Block) -> NotFiniteError:
     error = NotFiniteError("a value is not finite", place={"row": row, "column": column})
     error.value = value
     return error
+
+
+def rows_without_nan(block: Block) -> NDArray[np.bool_]:
+    """Return which rows (n,) have no NaN."""
+    if not is_sparse(block):
+        return np.asarray(~np.isnan(block).any(axis=1))
+    row_of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+    missing = np.bincount(row_of[np.isnan(block.data)], minlength=block.shape[0])
+    return missing == 0
 
 
 def check_mergeable(one: Any, other: Any) -> None:

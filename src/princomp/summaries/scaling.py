@@ -77,7 +77,7 @@ def divisors(
             hint=f"{leave_out_hint(zero_columns, names) if constant is None else hint}; "
             "scale can also be an array of divisors",
         )
-    divisor = _checked_divisors(scale, summary.p, names)
+    divisor = checked_divisors(scale, summary.p, names)
     squares = summary.column_scatter
     with np.errstate(over="ignore"):
         scaled = squares / divisor / divisor
@@ -134,7 +134,13 @@ def check_order_of_labels(
         )
 
 
-def _checked_divisors(scale: ArrayLike, p: int, names: Names) -> FloatArray:
+def checked_divisors(scale: ArrayLike, p: int, names: Names) -> FloatArray:
+    """Return a copy of the divisors that a user gave.
+
+    Raises
+    ------
+    ShapeError, ColumnError, ParameterError
+    """
     divisor = as_floats(scale, "scale")
     if divisor.shape != (p,):
         raise ShapeError(

@@ -23,7 +23,7 @@ from princomp.errors import (
     ParameterError,
     ShapeError,
 )
-from princomp.estimators.robust.robpca import consistency, fast_mcd, mcd_of_columns
+from princomp.estimators.robust.mcd import consistency, fast_mcd, mcd_of_columns
 
 
 def contaminated(rng, n, p, share, *, off=60.0):

@@ -11,13 +11,13 @@ from princomp import KernelPCA
 from princomp.core import open_rows
 from princomp.errors import MemoryLimitError, ParameterError
 from princomp.kernel_pca.feature_maps import Fourier, Nystrom, TensorSketch
-from princomp.kernel_pca.feature_maps.landmarks import sample_rows
 from princomp.kernel_pca.feature_maps.preparation import (
     kernel_error,
     missing_share,
     sized_nystrom_map,
     sized_random_map,
 )
+from princomp.kernel_pca.feature_maps.row_samples import sample_rows
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernel_pca.parameters import KernelParameters
 

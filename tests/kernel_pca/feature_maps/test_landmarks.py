@@ -15,7 +15,8 @@ from princomp.engines.local import fold
 from princomp.errors import ColumnError, NotFiniteError, ParameterError, ShapeError
 from princomp.io.readers.table_input import rows_of
 from princomp.kernel_pca.feature_maps import Nystrom
-from princomp.kernel_pca.feature_maps.landmarks import RowSampler, landmarks, sample_rows
+from princomp.kernel_pca.feature_maps.landmarks import landmarks
+from princomp.kernel_pca.feature_maps.row_samples import RowSampler, sample_rows
 
 
 @pytest.fixture(scope="module")

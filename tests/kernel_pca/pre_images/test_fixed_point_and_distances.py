@@ -14,7 +14,8 @@ from spaces import expansion_of
 
 from princomp import KernelPCA
 from princomp.errors import DataError, NotFiniteError, ParameterError, ShapeError
-from princomp.kernel_pca.functions import KernelFunction, median_gamma
+from princomp.kernel_pca.functions import KernelFunction
+from princomp.kernel_pca.median import median_gamma
 from princomp.kernel_pca.parameters import KernelParameters
 from princomp.kernel_pca.pre_images.distances import Distances
 from princomp.kernel_pca.pre_images.fixed_point import FixedPoint, objective_for

@@ -29,6 +29,7 @@ from princomp.estimators.base import (
     estimator_from_document,
     refuse_reading_twice,
 )
+from princomp.estimators.robust.mcd import LEVEL
 from princomp.estimators.robust.model import (
     OutlierMap,
     RobustFit,
@@ -48,7 +49,7 @@ from princomp.linalg import (
     one_blas_thread,
     seed_of,
 )
-from princomp.summaries import Columns, Names, column_name, divisors, leave_out_hint
+from princomp.summaries import Names, checked_divisors, column_name, leave_out_hint
 
 _CONSTRAINTS = {
     "n_components": one_of(None) | whole_number(1) | fraction(),
@@ -58,8 +59,6 @@ _CONSTRAINTS = {
     "scale": one_of(None, "mad") | array_like("one divisor per column"),
 }
 
-# Level of the cut-off of score distances.
-_LEVEL = 0.975
 # Standard deviation of normal rows over their median absolute deviation.
 _MAD = 1.4826022185056018
 
@@ -92,16 +91,15 @@ def component_count(n_components: int | float | None, n: int, p: int) -> int | f
         return n_components
     limit = min(p, max((n - 1) // 2, 1))
     if n_components > limit:
-        limited_by_rows = limit < p
-        if limited_by_rows:
-            why = f"half of {n} rows must determine a covariance"
+        if limit < p:
+            why, more = f"half of {n} rows must determine a covariance", ", or pass more rows"
         else:
-            why = f"there {'is 1 column' if p == 1 else f'are {p} columns'}"
+            why, more = f"there {'is 1 column' if p == 1 else f'are {p} columns'}", ""
+        allowed = f"between 1 and {limit}" if limit > 1 else "1"
         raise ShapeError(
-            f"n_components={n_components} must be "
-            f"{f'between 1 and {limit}' if limit > 1 else 1}: {why}",
+            f"n_components={n_components} must be {allowed}: {why}",
             place={"parameter": "n_components"},
-            hint=f"set n_components to {limit} or less{', or pass more rows' * limited_by_rows}",
+            hint=f"set n_components to {limit} or less{more}",
         )
     return int(n_components)
 
@@ -118,10 +116,8 @@ def column_divisors(
     """Compute the divisors of the columns."""
     if scale is None:
         return None
-    n, p = rows.shape
     if not isinstance(scale, str):
-        zeros = np.zeros(p)
-        return divisors(scale, Columns(float(n), n, zeros, zeros, zeros), None, columns)
+        return checked_divisors(scale, rows.shape[1], columns)
     deviation = robust_deviations(rows)
     flat = np.flatnonzero(deviation == 0)
     if flat.size:
@@ -285,7 +281,7 @@ class RobustPCA(
             total=components.total,
             score_distances=np.empty(0),
             orthogonal_distances=np.empty(0),
-            score_cutoff=float(np.sqrt(stats.chi2.ppf(_LEVEL, max(len(components.axes), 1)))),
+            score_cutoff=float(np.sqrt(stats.chi2.ppf(LEVEL, max(len(components.axes), 1)))),
             orthogonal_cutoff=max(components.cutoff, float(rounding)),
             support=components.h,
             dtype=data.dtype,
@@ -401,6 +397,4 @@ class RobustPCA(
     n_support_ = _Attribute(
         lambda fit: fit.support, "Number h of rows whose covariance the MCD uses."
     )
-    n_components_ = _Attribute(lambda fit: fit.k, "Number of components.")
-    _n_features_out = _Attribute(lambda fit: fit.k, "Columns of the scores.")
     n_samples_ = _Attribute(lambda fit: fit.n_samples, "Number of rows of the fit.")

@@ -16,7 +16,7 @@ from princomp.io.readers.memory import not_finite_error, not_finite_error_in_sou
 from princomp.io.readers.source import Chunk, FileState, Source, TableSource
 from princomp.io.readers.table_input import rows_of
 from princomp.linalg import FloatArray, default_threads, map_in_order, scratch
-from princomp.summaries import first_not_finite, is_sparse, stored_bytes
+from princomp.summaries import first_not_finite, is_sparse, rows_without_nan, stored_bytes
 
 # Numbers in a chunk of images (2 MB of float64, as threads compute several chunks ahead), and
 # the fewest rows in a chunk; larger chunks have a multiple of that many rows.
@@ -190,20 +190,15 @@ def images_of(
         finite = np.isfinite(values.sum()) or np.isfinite(values).all()
     if finite:
         return _checked_images(map, rows, out)
-    missing = np.isnan(values)
     if not allow_missing:
         raise first_not_finite(rows)
     filled = rows.copy()
     cells = filled.data if is_sparse(filled) else filled
-    cells[missing] = 0
+    cells[np.isnan(cells)] = 0
     if not np.isfinite(cells).all():
         raise first_not_finite(filled)
     images = _checked_images(map, filled, out)
-    if is_sparse(rows):
-        row_of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-        images[row_of[missing]] = np.nan
-    else:
-        images[missing.any(axis=1)] = np.nan
+    images[~rows_without_nan(rows)] = np.nan
     return images
 
 

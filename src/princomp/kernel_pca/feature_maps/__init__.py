@@ -3,6 +3,7 @@
 feature_map                      the base of all maps, and their laws
 nystrom, fourier, tensor_sketch  one map each
 landmarks                        the landmarks of Nyström's map, from a sample of rows
+row_samples                      random samples of rows, which can be merged
 preparation                      the map of a fit: how many landmarks or features are enough
 distributed, device              maps of rows on engines and devices
 """

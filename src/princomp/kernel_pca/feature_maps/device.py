@@ -14,10 +14,11 @@ from princomp.io import not_finite_error_in_source
 from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
 from princomp.kernel_pca.feature_maps.fourier import Fourier
 from princomp.kernel_pca.feature_maps.nystrom import Nystrom
+from princomp.kernel_pca.functions import POLYNOMIALS
 from princomp.linalg import FloatArray
 from princomp.summaries import DeviceBlock, Space, counted_rows, fault_in, first_fault, is_sparse
 
-_KERNELS = ("linear", "rbf", "poly", "polynomial", "sigmoid", "cosine")
+_KERNELS = ("linear", "rbf", *POLYNOMIALS, "sigmoid", "cosine")
 
 _ImageFunction = Callable[[Any], Any]
 
@@ -166,7 +167,7 @@ def _nystrom_images(map: Nystrom, space: Space) -> _ImageFunction:
             values = xp.exp(values)
         elif kernel.name == "sigmoid":
             values = xp.tanh(gamma * values + coef0)
-        elif kernel.name in ("poly", "polynomial"):
+        elif kernel.name in POLYNOMIALS:
             values = (gamma * values + coef0) ** degree
         return xp.matmul(values, weights)
 

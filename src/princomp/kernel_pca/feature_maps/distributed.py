@@ -126,9 +126,8 @@ class MappedRows(DistributedRows):
         try:
             return super().fold(kind, drop=drop, precise=precise, run=run, step_name=step_name)
         except NotFiniteError as error:
-            raise not_finite_error_in_source(
-                self.origin, error, columns=self.origin.columns
-            ) from None
+            origin = self.origin
+            raise not_finite_error_in_source(origin, error, columns=origin.columns) from None
 
     def weighted(self, weights: Any) -> Self:
         """Return the rows with frequencies, which may be one of their columns.
@@ -181,14 +180,13 @@ class MappedRows(DistributedRows):
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Yield images of the rows, which the engine brings to this process."""
-        for chunk in self.origin.chunks(start):
+        origin = self.origin
+        for chunk in origin.chunks(start):
             try:
                 images = images_of(self.map, chunk.data, allow_missing=self.allow_missing)
             except NotFiniteError as error:
                 error.place["row"] += start
-                raise not_finite_error_in_source(
-                    self.origin, error, columns=self.origin.columns
-                ) from None
+                raise not_finite_error_in_source(origin, error, columns=origin.columns) from None
             yield Chunk(images, chunk.ids)
             start += chunk.data.shape[0]
 

@@ -19,16 +19,13 @@ from princomp.io import RowArray, RowData, Source
 from princomp.kernel_pca.feature_maps.distributed import mapped
 from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
 from princomp.kernel_pca.feature_maps.fourier import Fourier
-from princomp.kernel_pca.feature_maps.landmarks import (
-    ROWS_READ_PER_ROW,
-    check_rule,
-    landmarks,
-    sample_rows,
-)
+from princomp.kernel_pca.feature_maps.landmarks import check_rule, landmarks
 from princomp.kernel_pca.feature_maps.nystrom import Nystrom
+from princomp.kernel_pca.feature_maps.row_samples import ROWS_READ_PER_ROW, sample_rows
 from princomp.kernel_pca.feature_maps.tensor_sketch import TensorSketch
 from princomp.kernel_pca.feature_space.matrix import centring_cancels
-from princomp.kernel_pca.functions import MEDIAN_ROWS, POLYNOMIALS, KernelFunction, shift_of
+from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, shift_of
+from princomp.kernel_pca.median import MEDIAN_ROWS
 from princomp.kernel_pca.parameters import KernelParameters
 from princomp.linalg import format_bytes
 from princomp.summaries import Weights
