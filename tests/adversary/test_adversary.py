@@ -23,7 +23,7 @@ from recipes import SMALL as SMALL_SEQUENCES
 from threadpoolctl import threadpool_limits
 
 from princomp.core.missing import methods
-from princomp.diagnostics.control_limits import Projector
+from princomp.diagnostics.row_limits import Projector
 from princomp.kernel_pca.feature_space.matrix import Centring
 
 extended = pytest.mark.skipif(LONG_EPS > 1e-18, reason="longdouble is no more than a double here")

@@ -17,9 +17,9 @@ from princomp import PCA, bootstrap, errors, report
 from princomp.diagnostics import outliers
 from princomp.plots import DARK, LIGHT, contrast
 from princomp.plots.style import BLUE, VERMILLION, mix_colours
-from princomp.reports.figures import dark_colour
 from princomp.reports.narrative import assess_reliability, variables_by_direction
 from princomp.reports.request import Request
+from princomp.reports.svg import dark_colour
 from princomp.reports.text import languages
 
 

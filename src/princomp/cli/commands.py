@@ -91,11 +91,7 @@ def run(arguments: list[str] | None = None) -> int:
     # A terminal or a connection was closed; ``nohup`` ignores this.
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
         signal.signal(signal.SIGHUP, _exit_on_signal)
-    _replace_closed_streams()
-    for stream in (sys.stdout, sys.stderr):
-        # A code page may lack characters of messages and names: write escapes for them.
-        if isinstance(stream, io.TextIOWrapper) and not encodes_all(stream):
-            stream.reconfigure(errors="backslashreplace")
+    _prepare_streams()
     try:
         with warnings.catch_warnings():
             # The file and line of the library's code mean nothing to users of commands.
@@ -128,11 +124,15 @@ def run(arguments: list[str] | None = None) -> int:
         return code
 
 
-def _replace_closed_streams() -> None:
-    """Let stdout and stderr be streams that can be written, also where the caller closed them."""
+def _prepare_streams() -> None:
+    """Let stdout and stderr take any text, also where the caller closed them."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, ClosedStream())
+        stream = getattr(sys, name)
+        # A code page may lack characters of messages and names: write escapes for them.
+        if isinstance(stream, io.TextIOWrapper) and not encodes_all(stream):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _exit_on_signal(number: int, _: object) -> NoReturn:

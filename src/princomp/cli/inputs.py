@@ -14,7 +14,7 @@ import click
 
 from princomp import core, errors, estimators, io, reports
 from princomp.cli.kinds_of_pca import pca_parameters
-from princomp.cli.options import given_parameters, given_read_options, plain_fit_options
+from princomp.cli.options import given_options, given_read_options, plain_fit_options
 from princomp.cli.output import progress_bar
 
 if TYPE_CHECKING:
@@ -235,14 +235,11 @@ def check_plain(model: Any, path: Path, requirement: str) -> None:
 
 def _refuse_fit_flags(model: str) -> None:
     """Refuse flags of a fit, which a model that is already fitted would ignore."""
-    given = given_parameters()
-    command: Any = plain_fit_options(click.Command("fit"))
-    for option in reversed(command.params):
-        if option.name in given:
-            raise click.UsageError(
-                f"{option.opts[0]} is an option of a fit, but {model} is a model: give the table "
-                "instead"
-            )
+    if given := given_options(plain_fit_options):
+        raise click.UsageError(
+            f"{given[-1].opts[0]} is an option of a fit, but {model} is a model: give the table "
+            "instead"
+        )
 
 
 def model_and_rows(

@@ -237,14 +237,18 @@ read_options = with_options(
 )
 
 
+def given_options(options: Option) -> list[click.Parameter]:
+    """Return those of some options that the running command was given, the last one first."""
+    given, holder = given_parameters(), click.Command("options")
+    options(holder)
+    return [option for option in holder.params if option.name in given]
+
+
 def notes_on_read_options(required: str) -> list[str]:
     """Name the options of reading that are ignored, since ``required`` was not given."""
-    given, reader = given_parameters(), click.Command("read")
-    read_options(reader)
     return [
         f"{'/'.join([*option.opts, *option.secondary_opts])} has no effect without {required}"
-        for option in reader.params
-        if option.name in given
+        for option in given_options(read_options)
     ]
 
 

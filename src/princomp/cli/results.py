@@ -9,13 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from princomp import core, estimators, io, reports
-from princomp.cli.output import (
-    print_document,
-    print_result,
-    progress_bar,
-    require_stdout,
-    stdout_failure,
-)
+from princomp.cli.output import print_result, progress_bar, require_stdout, stdout_failure
 from princomp.errors import OutputError, OutputExistsError
 
 # Names of the columns, numbers, ids of the rows if any, and the name of the column of ids.
@@ -203,37 +197,44 @@ def write_rows(
     """Write rows that ``compute`` returns for those of a source to a file, stdout or the document.
 
     ``compute`` is called as in :func:`write_scores`; if it counts incomplete rows, notes say how
-    many there are. In the document, numbers that are not finite
-    become null, and ids that are not numbers or text become text.
+    many there are.
     """
-    import numpy as np
-
     output, as_json = options["output"], options["as_json"]
     if output is None or as_json:
         require_stdout()
-    is_transform = command == "transform"
-    contents: dict[str, Any] = {"columns": columns, "notes": notes}
-    if as_json and output is None:
-        blocks = list(_blocks(source, compute))
-        notes += compute.notes() if isinstance(compute, IncompleteRows) else []
-        data, ids = np.concatenate([data for data, _ in blocks]), None
-        rows = data.astype(object)
-        rows[~np.isfinite(data)] = None  # JSON has no NaN
-        if source.id_column is not None:
-            cells = np.concatenate([ids for _, ids in blocks])
-            ids = [cell if isinstance(cell, str | int | None) else str(cell) for cell in cells]
-        print_document(command, rows=len(data), **contents, data=rows.tolist(), ids=ids)
-        return
-    target, force = sys.stdout.buffer if output is None else output, options["force"]
-    try:
-        n = _write_blocks(target, source, compute, columns, force, numbered=is_transform)
-    except OutputError as error:
-        if output is None and isinstance(error.__cause__, OSError):
-            raise stdout_failure(error.__cause__) from error
-        raise
-    notes += compute.notes() if isinstance(compute, IncompleteRows) else []
-    contents["files"] = {"data": output}
-    print_result(command, as_json, list_files=False, rows=n, **contents)
+    if output is None and as_json:
+        n, contents = _plain_rows(source, compute)
+    else:
+        target, force = sys.stdout.buffer if output is None else output, options["force"]
+        numbered = command == "transform"
+        try:
+            n = _write_blocks(target, source, compute, columns, force, numbered=numbered)
+        except OutputError as error:
+            if output is None and isinstance(error.__cause__, OSError):
+                raise stdout_failure(error.__cause__) from error
+            raise
+        contents = {"files": {"data": output}}
+    if isinstance(compute, IncompleteRows):
+        notes += compute.notes()
+    contents = {"rows": n, "columns": columns, "notes": notes, **contents}
+    print_result(command, as_json, list_files=False, **contents)
+
+
+def _plain_rows(source: io.Source, compute: Callable[..., Any]) -> tuple[int, dict[str, Any]]:
+    """Return the number of computed rows, and the rows and their ids as plain values for JSON.
+
+    Numbers that are not finite become None, and ids that are not numbers or text become text.
+    """
+    import numpy as np
+
+    blocks = list(_blocks(source, compute))
+    data, ids = np.concatenate([data for data, _ in blocks]), None
+    rows = data.astype(object)
+    rows[~np.isfinite(data)] = None  # JSON has no NaN
+    if source.id_column is not None:
+        cells = np.concatenate([ids for _, ids in blocks])
+        ids = [cell if isinstance(cell, str | int | None) else str(cell) for cell in cells]
+    return len(data), {"data": rows.tolist(), "ids": ids}
 
 
 def _write_blocks(

@@ -10,13 +10,8 @@ import scipy.linalg
 from scipy import special
 
 from princomp.core import Fitted
-from princomp.diagnostics.arguments import (
-    fitted_of,
-    ignoring_rows,
-    lost_columns,
-    shared_docs,
-    variable_names,
-)
+from princomp.diagnostics.arguments import ignoring_rows, shared_docs
+from princomp.diagnostics.models import fitted_of, lost_columns, variable_names
 from princomp.diagnostics.tables import checked_frame, table
 from princomp.errors import ConstantColumnError, DataError, NotAvailableError, ShapeError
 from princomp.estimators import PCA

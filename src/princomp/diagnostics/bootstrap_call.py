@@ -14,8 +14,9 @@ from princomp.core import (
     is_number,
     renamed_parameters,
 )
-from princomp.diagnostics.arguments import check_repeatable, checked_level, not_a_pca
+from princomp.diagnostics.arguments import check_repeatable, checked_level
 from princomp.diagnostics.bootstrap_result import Bootstrap
+from princomp.diagnostics.models import not_a_pca
 from princomp.diagnostics.resampling import bootstrap_rows
 from princomp.engines import DistributedRows, ProgressCallback, drop_incomplete
 from princomp.errors import NotAvailableError, ParameterError, invalid_value, warn

@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.diagnostics.arguments import feature_names
+from princomp.diagnostics.models import feature_names
 from princomp.diagnostics.tables import frame_of
 from princomp.errors import ColumnError, NotFiniteError, ParameterError, ShapeError, row_words
 from princomp.io import (

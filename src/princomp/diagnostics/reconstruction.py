@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from princomp.core import Fitted, renamed_parameters
-from princomp.diagnostics.arguments import axes_of, fitted_of, shared_docs, warn_without_weights
+from princomp.diagnostics.arguments import shared_docs, warn_without_weights
+from princomp.diagnostics.models import axes_of, fitted_of
 from princomp.diagnostics.row_reader import RowReader
 from princomp.diagnostics.tables import checked_frame, table
 from princomp.errors import NotFiniteError, ParameterError

@@ -22,7 +22,7 @@ from princomp.errors import (
     ShapeError,
 )
 from princomp.linalg import FloatArray, binary_exponent, eigh, eigh_top, empty, one_blas_thread
-from princomp.summaries import Columns, Extremes, Names, divisors
+from princomp.summaries import Columns, Extremes, divisors
 
 # Largest number of rows of a resample, counted in float64.
 _MAX_ROWS = 1e15
@@ -70,7 +70,7 @@ def bootstrap_rows(
         For a covariance without a mean or the number of its rows.
     """
     table, fitted = _table(model, rows, weights), model.result
-    k, p = table.k, rows.shape[1]
+    k, p = model.k, rows.shape[1]
     if n * p * max(k, 1) > _MAX_NUMBERS:
         raise ParameterError(
             f"the loadings of {n:,} resamples, {p:,} columns and {k:,} components are more than "
@@ -168,17 +168,12 @@ def _table(model: PCAModel, rows: FloatArray, weights: FloatArray | None) -> Tab
             place={"parameter": "scale"},
             hint="fit again, or set scale as it was",
         )
-    size, divisor = round(total), None
     probabilities = np.full(len(rows), 1.0 / len(rows)) if weights is None else weights / total
-    centred = _subtracted(rows, mean)
+    centred, divisor = _subtracted(rows, mean), None
     if scale is not None and not isinstance(scale, str):
-        divisor, scale = fitted.scale, None
+        divisor = fitted.scale
         centred, mean = centred / divisor, mean / divisor
-    names, constant = model.schema.names, model.parameters.constant
-    return Table(
-        *(centred, rows, mean, probabilities, size, fitted.k),
-        *(scale, divisor, fitted.centred, names, constant),
-    )
+    return Table(model, centred, rows, mean, probabilities, round(total), divisor)
 
 
 def _subtracted(rows: FloatArray, mean: FloatArray) -> FloatArray:
@@ -215,10 +210,11 @@ def _align(
 
 
 class Table(NamedTuple):
-    """Rows to resample, and how each resample is analysed.
+    """Rows to resample, and the model that says how each resample is analysed.
 
     Parameters
     ----------
+    model : PCAModel
     rows : ndarray of shape (n, p)
         Centred rows in float64, divided by ``divisor``.
     given : ndarray of shape (n, p)
@@ -229,31 +225,17 @@ class Table(NamedTuple):
         Probability of each row.
     size : int
         Number of rows of a resample.
-    k : int
-        Number of components.
-    scale : str, optional
-        How the columns of a resample are scaled.
     divisor : ndarray of shape (p,), optional
         Divisors of the columns that do not depend on the resample.
-    centred : bool
-        Whether the mean of a resample is subtracted.
-    names : tuple of str, optional
-        Names of the columns, for messages.
-    constant : str
-        What to do with columns that are constant in a resample.
     """
 
+    model: PCAModel
     rows: FloatArray
     given: FloatArray
     mean: FloatArray
     probabilities: FloatArray
     size: int
-    k: int
-    scale: str | None
     divisor: FloatArray | None
-    centred: bool
-    names: Names
-    constant: str = "error"
 
 
 class Resamples(NamedTuple):
@@ -314,7 +296,7 @@ def _analyse_by_products(table: Table, counts: FloatArray) -> Resamples:
     sources = (table.given if lost else table.rows for lost in far)
     drawn = (source[count > 0] for source, count in zip(sources, counts, strict=True))
     divisor = _divisors(table, counts, np.einsum("bjj->bj", scatters), drawn)
-    if not table.centred:
+    if not table.model.result.centred:
         scatters += size * means[:, :, None] * means[:, None, :]
     if divisor is not None:
         scatters /= divisor[:, :, None]
@@ -322,18 +304,18 @@ def _analyse_by_products(table: Table, counts: FloatArray) -> Resamples:
     _check_finite(np.einsum("bjj->b", scatters))
     values, vectors = np.linalg.eigh(scatters)
     values = np.maximum(values[:, ::-1], 0.0) / (size - 1.0)
-    axes = vectors.transpose(0, 2, 1)[:, ::-1][:, : table.k]
-    return Resamples(values[:, : table.k], values.sum(axis=1), axes)
+    axes = vectors.transpose(0, 2, 1)[:, ::-1][:, : table.model.k]
+    return Resamples(values[:, : table.model.k], values.sum(axis=1), axes)
 
 
 def _analyse_by_rows(table: Table, count: FloatArray) -> Resamples:
     """Analyse one resample through its distinct rows, weighted by the roots of their counts."""
-    size, k = float(table.size), table.k
+    size, k = float(table.size), table.model.k
     rows, count, mean = _centred(table, count)
     squares = count @ rows**2
     _check_finite(squares)
     divisor = _divisors(table, count[None], squares[None], iter([rows]))
-    if not table.centred:
+    if not table.model.result.centred:
         rows += mean
     if divisor is not None:
         rows /= divisor[0]
@@ -389,15 +371,16 @@ def _divisors(
     table: Table, counts: FloatArray, scatters: FloatArray, drawn: Iterator[FloatArray]
 ) -> FloatArray | None:
     """Divisors (b, p) of the columns of each resample, whose rows are ``drawn``."""
-    if table.scale is None:
-        return None  # an array of divisors was applied before
+    parameters, names = table.model.parameters, table.model.schema.names
+    if not isinstance(parameters.scale, str):
+        return None  # divisors that do not depend on the resample were applied before
     size, divisors_by_resample = float(table.size), []
     zeros = np.zeros(scatters.shape[1])
     for count, scatter in zip(counts, scatters, strict=True):
-        extremes = Extremes.of(next(drawn)) if table.scale == "range" else None
+        extremes = Extremes.of(next(drawn)) if parameters.scale == "range" else None
         columns = Columns(size, len(count), zeros, zeros, scatter)
         try:
-            divisor = divisors(table.scale, columns, extremes, table.names, table.constant)
+            divisor = divisors(parameters.scale, columns, extremes, names, parameters.constant)
         except ConstantColumnError as error:
             raise ConstantColumnError(
                 f"in a resample: {error.message}",

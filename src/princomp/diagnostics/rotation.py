@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from princomp.core import Request, fitted_model, is_number
-from princomp.diagnostics.arguments import feature_names, fitted_of, not_a_pca, variable_names
+from princomp.diagnostics.models import feature_names, fitted_of, not_a_pca, variable_names
 from princomp.diagnostics.tables import pandas_or_dict
 from princomp.errors import (
     NotAvailableError,

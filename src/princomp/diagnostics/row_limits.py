@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from scipy import special
 
 from princomp.core import Fitted, fitted_model
-from princomp.diagnostics.arguments import axes_of, fitted_of
+from princomp.diagnostics.control_limits import q_limit, q_limit_of_shares
+from princomp.diagnostics.models import axes_of, fitted_of
 from princomp.diagnostics.row_reader import Block, centred_and_scaled
 from princomp.errors import counted, warn
 from princomp.estimators import PCA
@@ -23,35 +23,6 @@ MAX_WORK = 2**35
 _OTHER_WORK = 2**15
 # Most numbers in a stack of patterns that are filled at once.
 _CHUNK_NUMBERS = 2**20
-
-
-def q_limit(variances: FloatArray, level: float) -> tuple[float, str]:
-    """Return the limit of Q from the variances outside the components, and the method.
-
-    Jackson and Mudholkar: a power of Q, which depends on the variances, is nearly normal. If that
-    power is not positive, as it may be with one large variance and many small ones, their limit may
-    be many times too large; for low levels it may not exist. Then the limit is Pearson's, that of a
-    scaled and shifted χ² with the first three moments of Q.
-
-    ``variances`` are normalised first, so that third powers neither overflow nor underflow.
-    """
-    total = float(variances.sum())
-    shares = variances / total
-    theta2, theta3 = float((shares**2).sum()), float((shares**3).sum())
-    limit, method = _limit_of_shares(theta2, theta3, level)
-    return total * limit, method
-
-
-def _limit_of_shares(theta2: float, theta3: float, level: float) -> tuple[float, str]:
-    """Return the limit of Q, and the method, from the sums of squares and cubes of the shares."""
-    power = 1.0 - 2.0 * theta3 / (3.0 * theta2**2)
-    growth = special.ndtri(level) * np.sqrt(2.0 * theta2) + theta2 * (power - 1.0)
-    if power > 0.0 and power * growth > -1.0:
-        limit = float(np.exp(np.log1p(power * growth) / power))
-        return limit, "jackson-mudholkar"
-    freedom = theta2**3 / theta3**2
-    chi2 = 2.0 * float(special.gammaincinv(freedom / 2.0, level))
-    return 1.0 + theta3 / theta2 * (chi2 - freedom), "pearson"
 
 
 class Projector(NamedTuple):
@@ -202,7 +173,7 @@ def _limits_of_stack(stack: FloatArray, level: float, smallest: float) -> FloatA
     theta3 = np.einsum("uij,uij->u", grams, grams @ grams)
     return np.array(
         [
-            total if np.isnan(total) else total * _limit_of_shares(squares, cubes, level)[0]
+            total if np.isnan(total) else total * q_limit_of_shares(squares, cubes, level)[0]
             for total, squares, cubes in zip(totals, theta2, theta3, strict=True)
         ]
     )

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from princomp.core import (
@@ -18,14 +17,14 @@ from princomp.core import (
     checked_weights,
     fitted_model,
 )
-from princomp.diagnostics.arguments import axes_of, feature_names, fitted_of
+from princomp.diagnostics.models import axes_of, feature_names, fitted_of
 from princomp.diagnostics.tables import Contents, checked_frame, frame_of, table
 from princomp.engines import DistributedRows
 from princomp.errors import ColumnError, ParameterError, ShapeError, invalid_value
 from princomp.estimators import PCA, TableEstimator
 from princomp.io import Origin, Source, TableInput, frame_origin, has_index_name, is_file
 from princomp.linalg import FloatArray
-from princomp.summaries import SampleWeight, Weights, check_weights, slice_weights
+from princomp.summaries import SampleWeight, Weights, check_weights, is_sparse, slice_weights
 
 # Numbers that are centred at a time, so that the copy stays in the cache.
 _CHUNK_NUMBERS = 2**17
@@ -229,7 +228,7 @@ class RowReader:
         rows = centred_and_scaled(self.fitted, part)
         if np.isfinite(rows).all():
             return rows, None
-        values = part.data if sp.issparse(part) else part
+        values = part.data if is_sparse(part) else part
         model = fitted_model(self.model)
         if isinstance(self.data, Source):
             model.check_finite(part, self.data, first, self.origin)
@@ -237,7 +236,7 @@ class RowReader:
             model.check_finite(self.data, self.data, 0, self.origin)
         if not self.fills:
             return rows, None
-        dense = part.toarray() if sp.issparse(part) else part
+        dense = part.toarray() if is_sparse(part) else part
         missing = np.isnan(dense)
         missing[missing.all(axis=1)] = False  # such rows stay empty
         return centred_and_scaled(self.fitted, model.fill(dense)), missing
@@ -245,7 +244,7 @@ class RowReader:
 
 def centred_and_scaled(fitted: Fitted, part: Any) -> FloatArray:
     """Return rows in float64, centred and scaled as in the fit."""
-    dense = part.toarray() if sp.issparse(part) else part
+    dense = part.toarray() if is_sparse(part) else part
     with np.errstate(all="ignore"):  # the caller checks what is not finite
         rows: FloatArray = (dense.astype(np.float64) - fitted.mean) - fitted.mean_low
         if fitted.scale is not None:

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from princomp.core import renamed_parameters
 from princomp.diagnostics.arguments import (
     Components,
-    Names,
-    fitted_of,
     select_components,
     shared_docs,
     warn_without_weights,
 )
 from princomp.diagnostics.metadata_columns import ExtraColumn, extra_columns, take_named_columns
+from princomp.diagnostics.models import fitted_of
 from princomp.diagnostics.row_reader import RowReader
+from princomp.diagnostics.tables import Names
 from princomp.errors import NotFiniteError, NotNumericError, ShapeError
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray, binary_exponent

@@ -18,6 +18,7 @@ from princomp.io import is_file
 from princomp.rules import text_table
 
 Contents: TypeAlias = Mapping[str, NDArray[Any]]
+Names: TypeAlias = NDArray[Any]
 
 _LIBRARIES = ("pandas", "polars", "pyarrow")
 _KINDS = (*_LIBRARIES, "listing")

@@ -11,15 +11,12 @@ from princomp.core import Fitted, renamed_parameters
 from princomp.diagnostics.arguments import (
     Components,
     Selection,
-    axes_of,
-    fitted_of,
     ignoring_rows,
-    lost_columns,
     select_components,
     shared_docs,
-    variable_names,
     warn_without_weights,
 )
+from princomp.diagnostics.models import axes_of, fitted_of, lost_columns, variable_names
 from princomp.diagnostics.row_reader import Block, RowReader
 from princomp.diagnostics.tables import checked_frame, is_long_form, pair_columns, table
 from princomp.errors import ParameterError

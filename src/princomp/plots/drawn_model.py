@@ -180,7 +180,7 @@ def select_plane(k: int, p: int | None, x: int | str, y: int | str) -> Selection
             place={"parameter": "y"},
             hint=f"{advice}use pairs(), which draws one component as a histogram",
         )
-    (i, *_), (j, *_) = (select_components(k, one).indices for one in (x, y))
+    i, j = (select_components(k, one).indices[0] for one in (x, y))
     if i == j:
         raise ParameterError(
             f"x={x!r} and y={y!r} are the same component",

@@ -196,7 +196,7 @@ def _draw(
     ax.autoscale_view()
     ax.set_aspect("equal", adjustable="datalim")
     marks.draw_arrows(ax, ends, style.VERMILLION)
-    labelled = choose_labelled(label, rows, _lengths(scores), crowded=groups is not None)
+    labelled = choose_labelled(label, rows, np.hypot(*scores.T), crowded=groups is not None)
     if len(labelled) and len(scores) > marks.MAX_POINTS:
         if groups is None:
             marks.draw_points(ax, scores[labelled], style.VERMILLION, among=400)
@@ -226,13 +226,9 @@ def _draw(
     return ax
 
 
-def _lengths(vectors: FloatArray) -> FloatArray:
-    return np.hypot(vectors[:, 0], vectors[:, 1])
-
-
 def _default_factor(scores: FloatArray, loadings: FloatArray) -> float:
     """Factor by which the longest arrow has 80% of the length of scores, with two digits."""
-    longest_score, longest_arrow = float(_lengths(scores).max()), float(_lengths(loadings).max())
+    longest_score, longest_arrow = (float(np.hypot(*ends.T).max()) for ends in (scores, loadings))
     if not longest_score > 0 or not longest_arrow > 0:
         return 1.0
     return float(f"{_ARROW_LENGTH * longest_score / longest_arrow:.2g}")

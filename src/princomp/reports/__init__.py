@@ -5,7 +5,8 @@ request     what a report is about: the model, the rows, the options
 page        the page, with the data of the interactive plot and how the model was computed
 narrative   sentences about the analysis, its results and their reliability
 tables      the tables of the page
-figures     the figures of the page, as SVG
+figures     the figures of the page
+svg         figures as SVG elements, for light and dark pages
 text        texts of a language, from ``texts/``
 documents   contents of the JSON documents and tables of the command line
 """

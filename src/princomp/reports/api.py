@@ -111,7 +111,8 @@ def report(
     >>> print(page[:15], "<h1>Noise</h1>" in page)
     <!doctype html> True
     """
-    model, X, data = _as_princomp_model(model, X, data)
+    data = _name_of(X) if data is None else data
+    model, X = _as_princomp_model(model, X)
     _check_arguments(diagnostics.fitted_of(model), title, data, bootstrap, training)
     level = diagnostics.checked_level(level)
     if X is None:
@@ -227,22 +228,25 @@ def check_libraries() -> None:
             ) from error
 
 
-def _as_princomp_model(model: Any, X: object, data: str | None) -> tuple[PCA, Any, str | None]:
-    """Return a model of this package, the rows that it gets, and their name.
+def _name_of(X: object) -> str | None:
+    """Return the name of a file or frame of rows, if it has one."""
+    if isinstance(X, str | PathLike):
+        return Path(X).name
+    name = (getattr(X, "attrs", None) or {}).get("name")
+    return name if isinstance(name, str) else None
+
+
+def _as_princomp_model(model: Any, X: object) -> tuple[PCA, Any]:
+    """Return a model of this package, and the rows that it gets.
 
     Raises
     ------
     NotAvailableError
         For a PCA of scikit-learn without the rows of its fit.
     """
-    if data is None and isinstance(X, str | PathLike):
-        data = Path(X).name
-    elif data is None:
-        name = (getattr(X, "attrs", None) or {}).get("name")
-        data = name if isinstance(name, str) else None
     converted, rows = diagnostics.convert_model(model, X)
     if not isinstance(converted, PCA) or not np.isnan(converted.var_).any():
-        return converted, rows, data
+        return converted, rows
     if rows is not None:
         names: Any = getattr(converted, "feature_names_in_", None)
         has_names = names is not None and diagnostics.frame_of(rows) is not None
@@ -250,7 +254,7 @@ def _as_princomp_model(model: Any, X: object, data: str | None) -> tuple[PCA, An
         refitted = PCA(converted.n_components_, whiten=converted.whiten).fit(fit_rows)
         found, expected = refitted.explained_variance_, converted.explained_variance_
         if np.allclose(found, expected, rtol=_VARIANCE_RTOL, atol=0.0):
-            return refitted, rows, data
+            return refitted, rows
     raise errors.NotAvailableError(
         "scikit-learn's PCA does not keep the variances of the columns, so a report of "
         "it needs the rows of the fit",

@@ -201,12 +201,18 @@ def reported_rows(
             model, X, level=level, training=bool(training), ids=ids, frame="listing"
         )
     return ReportedRows(
-        *(table["row"], plots.has_row_names(table["row"]), scores, columns("cos2"), contribution),
-        *(found["t2"], found["q"], found["t2_limit"], found["q_limit"]),
-        found["filled"] if "filled" in found.columns else np.zeros(len(scores), dtype=np.intp),
-        *(found_limits, bool(training), training_given),
-        weights_missing,
-        plots.read_groups(groups, X, np.ones(len(scores), dtype=bool)),
+        names=table["row"],
+        named=plots.has_row_names(table["row"]),
+        scores=scores,
+        cos2=columns("cos2"),
+        contribution=contribution,
+        **{name: found[name] for name in ("t2", "q", "t2_limit", "q_limit")},
+        filled=found.to_dict().get("filled", np.zeros(len(scores), dtype=np.intp)),
+        limits=found_limits,
+        training=bool(training),
+        training_given=training_given,
+        weights_missing=weights_missing,
+        groups=plots.read_groups(groups, X, np.ones(len(scores), dtype=bool)),
     )
 
 
