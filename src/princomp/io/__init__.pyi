@@ -43,10 +43,8 @@ from .readers.frames import (
     select_usable_columns as select_usable_columns,
 )
 from .readers.left_out import (
-    has_index_name as has_index_name,
     kind_name as kind_name,
     left_out_notes as left_out_notes,
-    row_numbers_note as row_numbers_note,
     warning_text as warning_text,
 )
 from .readers.mapped import Mapped as Mapped, images_of as images_of
@@ -56,19 +54,25 @@ from .readers.materialize import (
     read_whole as read_whole,
 )
 from .readers.memory import (
-    DROP_HINT as DROP_HINT,
-    FILL_HINT as FILL_HINT,
     Rows as Rows,
     as_rows as as_rows,
     from_sparse as from_sparse,
-    hint_for_missing as hint_for_missing,
     in_memory as in_memory,
     is_numeric_array as is_numeric_array,
     labels_of_float_frame as labels_of_float_frame,
+)
+from .readers.not_finite import (
+    DROP_HINT as DROP_HINT,
+    FILL_HINT as FILL_HINT,
+    hint_for_missing as hint_for_missing,
     not_finite_error as not_finite_error,
     not_finite_error_in_source as not_finite_error_in_source,
 )
 from .readers.read_options import ReadOptions as ReadOptions
+from .readers.row_names import (
+    has_index_name as has_index_name,
+    row_numbers_note as row_numbers_note,
+)
 from .readers.source import (
     Chunk as Chunk,
     FileState as FileState,

@@ -191,7 +191,7 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         complete = True
         if pending is None:
-            _publish(temporary, target, force)
+            _publish(written)
         else:
             pending.append(written)
     except PrincompError:
@@ -312,21 +312,22 @@ def write_error(target: Path, error: OSError, replaced: Sequence[str] = ()) -> O
 
 def _publish_all(pending: Sequence[_Written]) -> None:
     published: list[str] = []
-    for _, target, force, *_ in pending:
-        if not force and target.exists():
-            raise _exists_error([target])
-    for temporary, target, force, *_ in pending:
+    for written in pending:
+        if not written.force and written.target.exists():
+            raise _exists_error([written.target])
+    for written in pending:
         try:
-            _publish(temporary, target, force)
+            _publish(written)
         except OutputExistsError:
             raise
         except OSError as error:
-            raise write_error(target, error, published) from error
-        published.append(target.name)
+            raise write_error(written.target, error, published) from error
+        published.append(written.target.name)
 
 
-def _publish(temporary: Path, target: Path, force: bool) -> None:
-    if force:
+def _publish(written: _Written) -> None:
+    temporary, target = written.temporary, written.target
+    if written.force:
         os.replace(temporary, target)
     else:
         try:

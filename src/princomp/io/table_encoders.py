@@ -14,15 +14,15 @@ from princomp.errors import NotNumericError, row_words
 from princomp.io.table_writer import (
     FORMULA,
     GROUP_NUMBERS,
-    NUMBER,
     Ids,
     Layout,
     Numbers,
     Sink,
     csv_lines,
+    csv_text,
     escaping,
 )
-from princomp.linalg import empty
+from princomp.linalg import empty, slices
 
 # Row groups of wide tables have at least MIN_GROUP_ROWS rows, up to _MAX_GROUP_NUMBERS numbers:
 # with 2,000 columns, groups of 500 rows take twice as long to write and seven times as long to
@@ -53,10 +53,8 @@ class DelimitedEncoder:
 
     def write(self, data: Numbers, ids: Ids) -> None:
         """Add an (m, p) block."""
-        step = max(1, GROUP_NUMBERS // self._layout.p)
-        for start in range(0, len(data), step):
-            stop = start + step
-            self._write_piece(data[start:stop], None if ids is None else ids[start:stop])
+        for part in slices(len(data), max(1, GROUP_NUMBERS // self._layout.p)):
+            self._write_piece(data[part], None if ids is None else ids[part])
 
     def _write_piece(self, data: Numbers, ids: Ids) -> None:
         # Like repr, pyarrow writes the shortest decimals that round-trip. Writing 1,000,000 × 5
@@ -175,16 +173,12 @@ def _as_text(ids: Sequence[object] | NDArray[Any]) -> Any:
 
 
 def _as_csv_text(ids: Sequence[object] | NDArray[Any]) -> Any:
-    found = _as_text(ids)
-    if not escaping.get():
-        return found
     from pyarrow import compute
 
-    risky = compute.and_not(
-        compute.match_substring_regex(found, FORMULA), compute.match_substring_regex(found, NUMBER)
-    )
-    marked = compute.binary_join_element_wise("'", found, "")
-    return compute.if_else(compute.fill_null(risky, False), marked, found)
+    found = _as_text(ids)
+    if escaping.get() and compute.any(compute.match_substring_regex(found, FORMULA)).as_py():
+        return pa.array([cell and csv_text(cell) for cell in found.to_pylist()], pa.string())
+    return found
 
 
 def _exact_array(cells: list[Any], type_: Any = None) -> Any:

@@ -39,7 +39,7 @@ FORMATS = ("csv", "csv.gz", "csv.zst", "tsv", "tsv.gz", "tsv.zst", "parquet", "a
 _ENDINGS = {f".{name}": name for name in FORMATS} | {".feather": "arrow", ".ipc": "arrow"}
 
 # Patterns of cells that a spreadsheet may take for a formula, and of numbers among them.
-FORMULA, NUMBER = r"^[=+\-@\t\r]", r"^[+-]?[0-9.]+([eE][+-]?[0-9]+)?$"
+FORMULA, _NUMBER = r"^[=+\-@\t\r]", r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?"
 escaping: ContextVar[bool] = ContextVar("escaping", default=False)
 
 # Numbers in a piece of CSV, a row group or a record batch: 8 MB of float64.
@@ -211,9 +211,8 @@ class TableWriter:
     def __init__(self, target: Path | BinaryIO, sink: Sink, layout: Layout, format: str) -> None:
         self.rows = 0
         self._target, self._sink, self._layout = target, sink, layout
-        self._encoder: Encoder | None = None
         with _output_errors(target):
-            self._encoder = _make_encoder(sink, layout, format)
+            self._encoder: Encoder | None = _make_encoder(sink, layout, format)
 
     def write(self, data: Numbers, ids: Ids = None) -> None:
         """Add rows.
@@ -455,10 +454,10 @@ def escaped_formulas() -> Iterator[None]:
         escaping.reset(before)
 
 
-def _csv_text(text: str) -> str:
+def csv_text(text: str) -> str:
     """Return a text as a CSV cell, escaped within ``escaped_formulas`` if it looks risky."""
-    risky = re.match(FORMULA, text) and not re.match(NUMBER, text)
-    return f"'{text}" if risky and escaping.get() else text
+    risky = escaping.get() and re.match(FORMULA, text) and not re.fullmatch(_NUMBER, text)
+    return f"'{text}" if risky else text
 
 
 def csv_lines(rows: Iterable[Sequence[object]], delimiter: str) -> bytes:
@@ -469,6 +468,6 @@ def csv_lines(rows: Iterable[Sequence[object]], delimiter: str) -> bytes:
     lines: list[str] = []
     file = SimpleNamespace(write=lambda line: lines.append(line.removesuffix("\r\n") + "\n"))
     csv.writer(cast(Any, file), delimiter=delimiter).writerows(
-        [_csv_text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
+        [csv_text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
     )
     return "".join(lines).encode()

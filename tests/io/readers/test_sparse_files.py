@@ -26,15 +26,15 @@ from princomp.errors import (
 )
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.files import open_source
-from princomp.io.readers.memory import from_sparse
-from princomp.io.readers.source import TableSource
-from princomp.io.readers.sparse_files import (
+from princomp.io.readers.matrix_market import (
     open_matrix_market,
-    open_npz,
     read_array,
     read_entries,
     read_market_header,
 )
+from princomp.io.readers.memory import from_sparse
+from princomp.io.readers.npz_file import open_npz
+from princomp.io.readers.source import TableSource
 
 
 def npz(path, columns=None, exclude=(), id_column=None, inside=None):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeError
+from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeError, did_you_mean
 from princomp.io.readers.columns import Origin, Selection, choose_columns, listed
 from princomp.io.readers.reader_errors import no_rows_error
 
@@ -76,43 +75,55 @@ def pick_array(members: Sequence[Member], inside: str | None, origin: Origin) ->
                 return member
         candidates = [member for member in members if member.name.startswith(f"{inside}/")]
         if not candidates:
-            near = difflib.get_close_matches(inside, [m.name for m in members], n=1)
-            guess = f"Did you mean {near[0]!r}? " if near else ""
-            problem = f"nothing in it is named {inside!r}"
-            hint = f"{guess}There are: {listed(map(str, members))}. Choose one as in FILE::NAME."
-            raise origin.error(ParameterError, problem, hint, parameter="inside")
+            raise _no_such_name_error(members, inside, origin)
     arrays = [m for m in candidates if m.dtype.kind in "biufc" and len(m.shape) > 1]
     arrays.sort(key=lambda member: (-member.size, member.name))
     tables = [member for member in arrays if member.is_table]
     others = [member for member in arrays if not member.is_table]
-    if tables and others and others[0].size > tables[0].size:
-        largest = others[0]
-        complex_ = largest.dtype.kind == "c"
-        what = "holds complex numbers" if complex_ else f"has {len(largest.shape)} dimensions"
-        problem = f"its largest array, {largest}, {what}"
-        problem += f"; the tables in it are smaller: {listed(map(str, tables))}"
-        hint = f"To analyse a table, name it, as in {origin.file}::{tables[0].name}"
-        if len(largest.shape) > 2:
-            hint = f"{_FLATTEN_HINT} {hint}"
-        raise origin.error(ParameterError, problem, hint, parameter="inside")
+    if not tables:
+        raise _no_table_error(candidates, origin)
+    if others and others[0].size > tables[0].size:
+        raise _larger_array_error(others[0], tables, origin)
     if len(tables) > 1:
         problem = f"holds {len(tables)} arrays of two dimensions: {listed(map(str, tables))}"
         hint = f"Say which is meant, as in {origin.file}::{tables[0].name}"
         raise origin.error(ParameterError, problem, hint, parameter="inside")
-    if not tables:
-        contents = f"there are: {listed(map(str, candidates))}" if candidates else "it is empty"
-        problem = f"holds no array of numbers in two dimensions; {contents}"
-        hint = "Store a matrix whose rows are the observations."
-        if any(member.name.endswith("indptr") for member in candidates):  # Zarr, 10x Genomics
-            hint = "Sparse matrices are read from .h5ad, .npz and .mtx: write one of these."
-        elif any(len(member.shape) > 2 for member in candidates):
-            hint = _FLATTEN_HINT
-        raise origin.error(ShapeError, problem, hint)
     refuse_not_table(tables[0], origin)
     if not others:
         return tables[0]
     note = f"{tables[0]} was read, the only table in it; there are also {listed(map(str, others))}"
     return tables[0]._replace(notes=(*tables[0].notes, note))
+
+
+def _no_such_name_error(members: Sequence[Member], inside: str, origin: Origin) -> ParameterError:
+    guess = did_you_mean(inside, [member.name for member in members])
+    problem = f"nothing in it is named {inside!r}"
+    hint = f"{guess}There are: {listed(map(str, members))}. Choose one as in FILE::NAME."
+    return origin.error(ParameterError, problem, hint, parameter="inside")
+
+
+def _no_table_error(members: Sequence[Member], origin: Origin) -> ShapeError:
+    contents = f"there are: {listed(map(str, members))}" if members else "it is empty"
+    problem = f"holds no array of numbers in two dimensions; {contents}"
+    hint = "Store a matrix whose rows are the observations."
+    if any(member.name.endswith("indptr") for member in members):  # Zarr, 10x Genomics
+        hint = "Sparse matrices are read from .h5ad, .npz and .mtx: write one of these."
+    elif any(len(member.shape) > 2 for member in members):
+        hint = _FLATTEN_HINT
+    return origin.error(ShapeError, problem, hint)
+
+
+def _larger_array_error(
+    largest: Member, tables: Sequence[Member], origin: Origin
+) -> ParameterError:
+    dimensions = len(largest.shape)
+    what = "holds complex numbers" if largest.dtype.kind == "c" else f"has {dimensions} dimensions"
+    problem = f"its largest array, {largest}, {what}"
+    problem += f"; the tables in it are smaller: {listed(map(str, tables))}"
+    hint = f"To analyse a table, name it, as in {origin.file}::{tables[0].name}"
+    if dimensions > 2:
+        hint = f"{_FLATTEN_HINT} {hint}"
+    return origin.error(ParameterError, problem, hint, parameter="inside")
 
 
 def refuse_not_table(member: Member, origin: Origin) -> None:

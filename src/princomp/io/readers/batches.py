@@ -10,13 +10,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from princomp.errors import NotNumericError, ParameterError, PrincompError, ShapeError, warn
 from princomp.io.readers.frames import as_frame, frame_labels, from_frame, index_label, is_frame
-from princomp.io.readers.left_out import row_numbers_note
 from princomp.io.readers.memory import from_sparse, in_memory
 from princomp.io.readers.not_tables import as_one_row, refuse_containers
 from princomp.io.readers.reader_errors import fewer_rows_error
+from princomp.io.readers.row_names import row_numbers_note
 from princomp.io.readers.source import Chunk, Source, checksum, stored_arrays
 from princomp.io.readers.source_chain import column_order, reorder_columns
 
@@ -156,19 +157,7 @@ class BatchedRows(Source):
         """Split a batch into chunks of moderate size, in the format of the first batch."""
         data, names, _ = self._read(number, batch)
         place = {"batch": number}
-        order = None
-        if (names is None) != (self.columns is None) and not self._warned:
-            self._warned = True
-            named, unnamed = f"batch {number}", "the first batch"
-            if names is None:
-                named, unnamed = unnamed, named
-            warn(
-                f"{named} has column names, {unnamed} has none: its columns are matched by position"
-            )
-        if names is not None:
-            if self._named is None:  # the batches before have no names
-                self._named = f"batch {number}", names
-            order = column_order(names, self._named[1], f"batch {number}", self._named[0], place)
+        order = self._column_order(number, names)
         if data.shape[1] != self.p:
             problem = f"batch {number} has {data.shape[1]} columns, the first has {self.p}"
             raise ShapeError(problem, place=place, hint="Give every batch the same columns.")
@@ -183,6 +172,26 @@ class BatchedRows(Source):
         for start in range(0, m, step):
             piece = data[start : start + step]
             yield self._copied(piece if order is None else reorder_columns(piece, order))
+
+    def _column_order(self, number: int, names: tuple[str, ...] | None) -> NDArray[np.intp] | None:
+        """Where the columns of a batch are, by their names; None if they are in order.
+
+        Warn once if some batches have names and others have none.
+        """
+        name = f"batch {number}"
+        if (names is None) != (self.columns is None) and not self._warned:
+            self._warned = True
+            named, unnamed = name, "the first batch"
+            if names is None:
+                named, unnamed = unnamed, named
+            warn(
+                f"{named} has column names, {unnamed} has none: its columns are matched by position"
+            )
+        if names is None:
+            return None
+        if self._named is None:  # the batches before have no names
+            self._named = name, names
+        return column_order(names, self._named[1], name, self._named[0], {"batch": number})
 
     def _read(self, number: int, batch: object) -> _BatchRows:
         with _naming_batch(number, batch):

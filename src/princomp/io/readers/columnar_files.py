@@ -198,7 +198,7 @@ class BatchSource(ColumnarSource):
         batches: Iterable[pa.RecordBatch] = self._remaining
         if not self._opened:
             # Peek at the first rows, and put them back.
-            wanted = columnar_stream.NUMBERS_PER_CHUNK // max(1, len(self._kinds))
+            wanted = columnar_stream.NUMBERS_PER_CHUNK // max(1, len(self._types))
             wanted = max(1, min(columnar_stream.INSPECTED_ROWS, wanted))
             batches = []
             for batch in self._remaining:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from princomp.errors import MalformedFileError, ShapeError
+from princomp.errors import MalformedFileError
 from princomp.io.readers.columnar import (
     arrow_kind_name,
     as_text,
@@ -25,19 +25,19 @@ from princomp.io.readers.columnar import (
     plain_array,
     plain_kind,
 )
-from princomp.io.readers.columns import Choice, Origin, Selection, listed
+from princomp.io.readers.columns import Choice, Origin, Selection
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import (
     NUMBERS,
     ROW_NAMES,
     TRUE_FALSE,
-    find_id_column,
-    id_candidates,
     left_out_notes,
+    no_numbers_error,
     true_false_notes,
 )
 from princomp.io.readers.number_text import PLAIN
-from princomp.io.readers.reader_errors import file_error, malformed, no_rows_error, reading
+from princomp.io.readers.reader_errors import malformed, no_rows_error, reading
+from princomp.io.readers.row_names import find_id_column, id_candidates
 from princomp.io.readers.source import (
     Chunk,
     FileState,
@@ -129,8 +129,8 @@ class ColumnarSource(Source):
         )
         self._path, self._of_model = Path(file), selection.of_model
         with reading(self._path, KIND):
-            self._kinds = {field.name: field.type for field in schema}
-            self._conversions = {name: conversion_of(kind) for name, kind in self._kinds.items()}
+            self._types = {field.name: field.type for field in schema}
+            self._conversions = {name: conversion_of(kind) for name, kind in self._types.items()}
             self._index_columns = index_columns_of(schema)
         choice = self._find_ids(selection, choice)
         self._choice, self.id_column, self.unused = choice, choice.id_column, choice.unused
@@ -151,9 +151,9 @@ class ColumnarSource(Source):
 
     def _find_ids(self, selection: Selection, choice: Choice) -> Choice:
         """Find the column that names the rows among the first column and the text columns."""
-        first_name = next(iter(self._kinds))
+        first_name = next(iter(self._types))
         text = (pa.string(), pa.large_string(), pa.string_view())
-        texts = (name for name in choice.names if self._kinds[name] in text)
+        texts = (name for name in choice.names if self._types[name] in text)
         labels = [
             name
             for name in id_candidates([first_name, *texts], selection, choice)
@@ -179,7 +179,7 @@ class ColumnarSource(Source):
         if self.rows == 0:
             raise no_rows_error(self.file)
         names, requested = self._choice.names, self._choice.requested
-        kinds = {name: str(plain_kind(self._kinds[name])) for name in names}
+        kinds = {name: str(plain_kind(self._types[name])) for name in names}
         left_out: set[str] = set()
         if not requested:
             # Booleans and categories are never numbers.
@@ -192,15 +192,13 @@ class ColumnarSource(Source):
             left_out |= self._without_numbers(undecided or [names[0]])
         self.columns = tuple(name for name in names if name not in left_out)
         self.p = len(self.columns)
-        without = [name for name in names if name in left_out]
-        if not self.columns:
-            problem = f"no numeric column; without numbers: {listed(without)}"
-            hint = "Principal components need columns of numbers."
-            raise file_error(ShapeError, self.file, problem, hint)
         found = {
-            name: "categorical" if name in self._categories else arrow_kind_name(self._kinds[name])
-            for name in without
+            name: "categorical" if name in self._categories else arrow_kind_name(self._types[name])
+            for name in names
+            if name in left_out
         }
+        if not self.columns:
+            raise no_numbers_error(found, self.row_origin)
         self._set_kinds()
         self.notes = (*self.notes, *left_out_notes(found), *true_false_notes(self.kinds))
         # Text columns that were not requested are kept only if empty, so they do not count.
@@ -209,7 +207,7 @@ class ColumnarSource(Source):
 
     def _set_kinds(self) -> None:
         """Say what each of the columns and the id column hold, by their types."""
-        kinds = {name: str(plain_kind(self._kinds[name])) for name in self.columns or ()}
+        kinds = {name: str(plain_kind(self._types[name])) for name in self.columns or ()}
         found = {
             name: TRUE_FALSE if kind == "bool" else NUMBERS
             for name, kind in kinds.items()
@@ -260,7 +258,7 @@ class ColumnarSource(Source):
 
     def _checked_batches(self, names: list[str], start: int) -> Batches:
         """Batches of exactly these columns, validated and not empty."""
-        kinds = [self._kinds[name] for name in names]
+        kinds = [self._types[name] for name in names]
         # Text, lists and run-end encodings hold offsets into other buffers. Damaged offsets
         # could point outside these buffers, so all offsets are checked. For columns of fixed
         # width it is enough to check the lengths of the buffers, without reading the rows.

@@ -113,10 +113,6 @@ class Origin:
     skip_end_from: Callable[[int], int] | None = None
     of_model: bool = False
 
-    def prefixed(self, text: str) -> str:
-        """Prefix ``text`` with the file name."""
-        return text if self.file is None else f"{self.file}: {text}"
-
     def place(self, **known: object) -> dict[str, object]:
         """Return the known entries and the file, for the ``place`` of an exception."""
         known = {key: value for key, value in known.items() if value is not None}
@@ -124,7 +120,9 @@ class Origin:
 
     def error(self, kind: type[Error], problem: str, hint: str | None, **place: object) -> Error:
         """Make an error about the file: its message and its place begin with the file."""
-        return kind(self.prefixed(problem), place=self.place(**place), hint=hint)
+        if self.file is not None:
+            problem = f"{self.file}: {problem}"
+        return kind(problem, place=self.place(**place), hint=hint)
 
     def place_of(self, row: int) -> RowPlace:
         """Place of row number ``row``, from 0."""

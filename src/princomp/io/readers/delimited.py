@@ -17,21 +17,20 @@ from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
 from princomp.io.readers.delimited_header import quoted_numbers, read_header, structure_error
 from princomp.io.readers.delimited_numbers import are_decimal_points, checked_numbers
 from princomp.io.readers.delimited_parse import Parser, Reader
-from princomp.io.readers.delimited_text import Dialect, open_decompressed, refuse_damage
+from princomp.io.readers.delimited_pieces import refuse_damage
+from princomp.io.readers.delimited_text import Dialect, open_decompressed
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import (
     NUMBERS,
     ROW_NAMES,
     TRUE_FALSE,
-    counting_notes,
-    find_id_column,
-    id_candidates,
     left_out_notes,
     quoted_notes,
     true_false_notes,
 )
 from princomp.io.readers.number_text import Unit
 from princomp.io.readers.reader_errors import reading
+from princomp.io.readers.row_names import counting_notes, find_id_column, id_candidates
 from princomp.io.readers.rows_at_end import empty_rows_at_end, skipped_notes
 from princomp.io.readers.source import TableSource
 
@@ -53,14 +52,9 @@ def detect_file_dialect(
     """Detect how a file is written."""
     with reading(path, "delimited text"), open_decompressed(path, compression) as stream:
         head = stream.read(DETECT_BYTES)
+    complete = len(head) < DETECT_BYTES
     return detect_dialect(
-        head,
-        path,
-        separator=delimiter,
-        compression=compression,
-        options=selection.options,
-        complete=len(head) < DETECT_BYTES,
-        of_model=selection.of_model,
+        head, path, selection, separator=delimiter, compression=compression, complete=complete
     )
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from princomp.errors import MalformedFileError
+from princomp.io.readers.columns import Selection
 from princomp.io.readers.delimited_marks import MAX_CELLS, detect_number_format, is_number
 from princomp.io.readers.delimited_text import Dialect
 from princomp.io.readers.number_text import plain_minus
@@ -45,12 +46,11 @@ _PACKED = {
 def detect_dialect(
     head: bytes,
     path: Path,
+    selection: Selection,
     *,
-    separator: str | None,
-    compression: str | None,
-    options: ReadOptions,
+    separator: str | None = None,
+    compression: str | None = None,
     complete: bool = True,
-    of_model: bool = False,
 ) -> Dialect:
     """Detect how a text is written.
 
@@ -60,14 +60,13 @@ def detect_dialect(
         The first part of the text, decompressed.
     path : Path
         The file; also its name in messages.
+    selection : Selection
+        With the options that say how the text is written.
     separator : str, optional
         The separator that the file extension implies; None if it implies none.
     compression : str, optional
-    options : ReadOptions
     complete : bool
         Whether ``head`` is the whole text, so that its last line is not cut.
-    of_model : bool
-        As in :class:`Selection`.
 
     Raises
     ------
@@ -75,14 +74,10 @@ def detect_dialect(
         The text can be read in two ways, or not in its encoding.
     """
     _refuse_packed(head, path)
+    options = selection.options
     notes: list[str] = []
     encoding = _encoding_of(head, options.encoding, notes)
-    # The last character may be incomplete; invalid bytes are reported when the text is read.
-    with reading(path, "delimited text"):
-        text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head)
-    # str.splitlines would also split at other characters, such as U+2028, which cells may contain.
-    text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    lines = text.split("\n")
+    lines = _lines_of(head, encoding, path)
     if not complete and len(lines) > 1:
         lines.pop()  # a part of 1.234, such as 1.2, could decide about the marks in numbers
     skip, requested = _skipped_and_separator(lines[0], options, path)
@@ -110,7 +105,7 @@ def detect_dialect(
     if sep != separator and (separator is not None or sep not in ",\t"):
         notes.append(f"fields are separated by {_SEPARATORS.get(sep, repr(sep))}")
     number_format, assumes_point = detect_number_format(
-        _records(lines, sep), sep, options, path, notes, of_model=of_model
+        _records(lines, sep), sep, options, path, notes, of_model=selection.of_model
     )
     return Dialect(
         path,
@@ -125,8 +120,17 @@ def detect_dialect(
         header=options.header,
         skip_end=options.skip_end,
         notes=tuple(notes),
-        of_model=of_model,
+        of_model=selection.of_model,
     )
+
+
+def _lines_of(head: bytes, encoding: str, path: Path) -> list[str]:
+    """Decode a text and split it at line ends of all kinds."""
+    # The last character may be incomplete; invalid bytes are reported when the text is read.
+    with reading(path, "delimited text"):
+        text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head)
+    # str.splitlines would also split at other characters, such as U+2028, which cells may contain.
+    return text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def _refuse_packed(head: bytes, path: Path) -> None:

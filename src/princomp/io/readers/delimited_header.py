@@ -14,15 +14,16 @@ from itertools import zip_longest
 from princomp.errors import DataError, NoRowsError, ShapeError, row_words
 from princomp.io.readers.cells import shortened
 from princomp.io.readers.columns import Origin, Selection
-from princomp.io.readers.delimited_text import Dialect, refuse_damage
+from princomp.io.readers.delimited_pieces import refuse_damage
+from princomp.io.readers.delimited_text import Dialect
 from princomp.io.readers.header_lines import (
     count_header_lines,
     refuse_second_header,
     refuse_title,
     title_error,
 )
-from princomp.io.readers.left_out import has_index_name
 from princomp.io.readers.reader_errors import file_error, malformed, no_rows_error
+from princomp.io.readers.row_names import has_index_name
 from princomp.io.readers.rows_at_end import RowsAtEnd
 
 # Number of records that are checked.
@@ -94,14 +95,12 @@ def _has_names(first: list[str], requested: set[str], selection: Selection) -> b
 def _no_lines_error(dialect: Dialect) -> ShapeError:
     options = {name: getattr(dialect, name) for name in ("skip", "skip_end", "comment")}
     left_out = [f"{name}={value!r}" for name, value in options.items() if value]
-    kind: type[ShapeError] = NoRowsError
-    problem = "no rows, the file is empty"
-    hint = "The first line must name the columns; the rows follow."
     if left_out:
-        kind = ShapeError
         problem = f"no rows, all lines are left out: {', '.join(left_out)}"
         hint = "Leave out fewer lines: the first one that remains must name the columns."
-    return file_error(kind, dialect.path, problem, hint)
+        return file_error(ShapeError, dialect.path, problem, hint)
+    hint = "The first line must name the columns; the rows follow."
+    return file_error(NoRowsError, dialect.path, "no rows, the file is empty", hint)
 
 
 def _joined_names(lines: list[list[str]]) -> list[str]:

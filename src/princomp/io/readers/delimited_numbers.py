@@ -16,7 +16,8 @@ import pyarrow.compute as compute
 from princomp.io.readers.cells import may_have_lost_digits, not_numeric_error
 from princomp.io.readers.columns import Choice, Origin
 from princomp.io.readers.delimited_parse import Reader, are_integers
-from princomp.io.readers.delimited_text import Dialect, pieces_of
+from princomp.io.readers.delimited_pieces import all_pieces
+from princomp.io.readers.delimited_text import Dialect
 from princomp.io.readers.number_text import (
     PLAIN,
     NumberFormat,
@@ -44,7 +45,7 @@ def checked_numbers(
     *,
     sums: bool,
 ) -> tuple[pa.Table, dict[str, Unit]]:
-    """Convert text to numbers where possible; refuse totals and numbers that may be none.
+    """Convert text to numbers where possible; refuse totals, and numbers that may be codes.
 
     ``sums`` says whether a last row of sums without a word is refused.
     """
@@ -218,27 +219,24 @@ def _may_have_codes(dialect: Dialect) -> bool:
     patterns = [re.compile(end + rb'[" ]{0,8}0[0-9]') for end in (ends, rb"\n", rb"\r")]
     # A piece begins after a line end, so its first field follows no delimiter.
     first = re.compile(rb'(?:\xef\xbb\xbf)?[" ]{0,8}0[0-9]')
-    with dialect.reading(), dialect.open_binary() as stream:
-        return any(
-            first.match(piece.text) or any(pattern.search(piece.text) for pattern in patterns)
-            for piece in pieces_of(dialect, stream, 1 << 22)
-        )
+    return any(
+        first.match(piece.text) or any(pattern.search(piece.text) for pattern in patterns)
+        for piece in all_pieces(dialect)
+    )
 
 
 def are_decimal_points(
     reader: Reader, table: pa.Table, choice: Choice, units: dict[str, Unit]
 ) -> bool:
     """Whether a number says that points are decimal marks; refuse numbers such as 1.234."""
-    dialect = reader.dialect
     names = [name for name in choice.names if table.schema.field(name).type == pa.float64()]
     if not names:
         return False
     # Numbers such as 1.000 are read as integers.
     if all(are_integers(table.column(name).to_numpy()) for name in names):
-        with dialect.reading(), dialect.open_binary() as stream:
-            texts = (piece.text for piece in pieces_of(dialect, stream, 1 << 22))
-            if not any(map(may_have_groups, texts)):
-                return False
+        texts = (piece.text for piece in all_pieces(reader.dialect))
+        if not any(map(may_have_groups, texts)):
+            return False
     return refuse_unclear_points(reader, names, units, len(table))
 
 

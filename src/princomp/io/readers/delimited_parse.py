@@ -29,7 +29,8 @@ from princomp.io.readers.cells import (
 )
 from princomp.io.readers.columns import Origin
 from princomp.io.readers.delimited_header import structure_error
-from princomp.io.readers.delimited_text import LONGEST_ROW, Dialect, Offset, Piece, count_lines
+from princomp.io.readers.delimited_pieces import Piece, count_lines
+from princomp.io.readers.delimited_text import LONGEST_ROW, Dialect, Offset
 from princomp.io.readers.number_text import FALSE_WORDS, TRUE_WORDS, Unit, is_true_or_false
 from princomp.io.readers.source import copy_columns
 from princomp.io.readers.unclear_points import (
@@ -268,17 +269,16 @@ class Parser:
 
     def _cell_error(self, table: pa.Table, origin: Origin) -> PrincompError | None:
         """The error for the first cell that is unlike the first cells of its column, if any."""
+        number_format = self.dialect.number_format
         for name in self.columns:
             is_boolean = name in self.booleans
             column = table.column(name)
-            values = self.dialect.number_format.canonical(column, self.units.get(name))
-            for i, (cell, value) in enumerate(
-                zip(column.to_pylist(), values.to_pylist(), strict=True)
-            ):
+            values = number_format.canonical(column, self.units.get(name))
+            cells = zip(column.to_pylist(), values.to_pylist(), strict=True)
+            for i, (cell, value) in enumerate(cells):
                 is_valid = is_true_or_false(cell) if is_boolean else not is_text(value)
                 if is_valid or value is None:
                     continue
-                number_format = self.dialect.number_format
                 hint = bad_cell_hint(name, [cell], origin, number_format=number_format)
                 if looks_numeric(cell) and not is_boolean and number_format.decimal != ",":
                     hint = decimal_mark_hint()

@@ -20,14 +20,8 @@ from princomp.io.readers.cells import may_have_lost_digits
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.delimited import detect_file_dialect, infer_table
 from princomp.io.readers.delimited_parse import Parsed, are_integers
-from princomp.io.readers.delimited_text import (
-    Dialect,
-    Offset,
-    Piece,
-    count_lines,
-    offset_after_lines,
-    pieces_of,
-)
+from princomp.io.readers.delimited_pieces import Piece, count_lines, pieces_of
+from princomp.io.readers.delimited_text import Dialect, Offset, offset_after_lines
 from princomp.io.readers.rows_at_end import refuse_totals_at_end, skipped_notes_at_end
 from princomp.io.readers.source import Chunk, FileState, Source, file_state
 from princomp.linalg import default_threads, map_in_order
@@ -101,8 +95,7 @@ class DelimitedSource(Source):
         table, self._parser = infer_table(replace(dialect, text=head), selection, complete=complete)
         layout, n = self._parser.dialect, table.data.shape[0]
         super().__init__(**{**table.properties(), "rows": None, "nbytes": None})
-        self.repeatable, self.units, self.kinds = not once, table.units, table.kinds
-        self.number_format = dialect.number_format
+        self.repeatable = not once
         if not complete and dialect.skip_end != 0:
             checked = not once and refuse_totals_at_end(dialect, len(layout.names))
             if not checked and dialect.skip_end is None:

@@ -1,8 +1,4 @@
-"""The text of a delimited file: how it is written, opened as clean bytes, cut into records.
-
-Line ends within quotes do not end a record. ``pieces_of`` also finds faults that CSV readers do not
-report: an unclosed quote, a row that never ends, zero bytes.
-"""
+"""The text of a delimited file: how it is written, and the file opened as clean bytes and lines."""
 
 from __future__ import annotations
 
@@ -10,21 +6,18 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO, cast
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from princomp.errors import PrincompError
 from princomp.io.readers.columns import Origin
 from princomp.io.readers.number_text import PLAIN, NumberFormat
-from princomp.io.readers.reader_errors import malformed, open_complete, reading
+from princomp.io.readers.reader_errors import open_complete, reading
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -41,8 +34,6 @@ LONGEST_ROW = 2**26
 csv.field_size_limit(max(csv.field_size_limit(), LONGEST_ROW))
 # Bytes of a compressed file that are read at once.
 _READ = 2**22
-# Bytes at the end of a text that are searched first for the last line end.
-TAIL_BYTES = 2**16
 
 
 class Offset(NamedTuple):
@@ -304,152 +295,3 @@ def _as_tab(match: re.Match[str]) -> str:
     text, (start, end) = match.string, match.span()
     at_edge = start == 0 or text[start - 1] in "\r\n" or end == len(text) or text[end] in "\r\n"
     return "" if at_edge else "\t"
-
-
-# ---- pieces of whole records ----------------------------------------------------------
-
-
-class Piece(NamedTuple):
-    """Consecutive records, including blank lines.
-
-    Parameters
-    ----------
-    text : bytes
-        Only whole records, unless there is a fault.
-    fault : callable, optional
-        Makes the error for a fault in the text or after it, given the number of lines before
-        the piece.
-    """
-
-    text: bytes
-    fault: Callable[[int], PrincompError] | None = None
-
-
-def pieces_of(dialect: Dialect, stream: BinaryIO, size: int) -> Iterator[Piece]:
-    """Split a stream of bytes into pieces of whole records, of about ``size`` bytes each.
-
-    A quoted line end does not end a record, and a quote inside an unquoted cell
-    (5" pipe) is ordinary text, as in pyarrow and the csv module. If there is a fault,
-    it is in the last piece.
-    """
-    rest, is_open = b"", False
-    while True:
-        try:
-            with dialect.reading():
-                # Double the text for a long record, so that it is not searched too often.
-                data = stream.read(max(size, len(rest)))
-        except PrincompError as error:
-            yield Piece(b"", _fault_of(error))
-            return
-        if not data:
-            break
-        text = rest + data if rest else data
-        end, is_open = _end_of_last_record(text, dialect.delimiter)
-        if end:
-            yield Piece(text[:end])
-            rest = text[end:]
-        else:
-            rest = text
-            if len(rest) > LONGEST_ROW:
-                break
-
-    def fault(lines: int) -> PrincompError:
-        line = lines + 1
-        if is_open:
-            problem = f"a quote opened in line {line} is never closed"
-            hint = (
-                "Close it, or write a quote that belongs to the text twice; or the file may be cut "
-                "short."
-            )
-        else:
-            size = f"{LONGEST_ROW >> 20} MB"
-            problem = f"the row that starts in line {line} does not end within {size}"
-            hint = "Each row must stand on a line of its own."
-        return malformed(dialect.path, problem, hint, line=line)
-
-    if rest:
-        yield Piece(rest, fault if is_open or len(rest) > LONGEST_ROW else None)
-
-
-def _fault_of(error: PrincompError) -> Callable[[int], PrincompError]:
-    return lambda lines: error
-
-
-def _end_of_last_record(text: bytes, delimiter: str) -> tuple[int, bool]:
-    """Position after the last record that is complete, or 0, and whether a quote is open."""
-    for start in (len(text) - TAIL_BYTES, 0):
-        quotes, start = _cell_quotes(text, delimiter, start)
-        # A carriage return at the very end may be half of a line end.
-        for line_end, stop in ((b"\n", len(text)), (b"\r", len(text) - 1)):
-            while (stop := text.rfind(line_end, start, stop)) >= 0:
-                quotes_before = int(np.searchsorted(quotes, stop))
-                if quotes_before % 2 == 0:
-                    return stop + 1, len(quotes) % 2 == 1
-                stop = int(quotes[quotes_before - 1])
-        if start == 0:
-            break
-    return 0, len(quotes) % 2 == 1
-
-
-def _cell_quotes(text: bytes, delimiter: str, start: int) -> tuple[NDArray[np.int64], int]:
-    """Positions of the quotes that open and close quoted cells, in order, and a start position.
-
-    The positions are complete from the start position on, which is at most ``start``.
-    """
-    if b'"' not in text:
-        return np.empty(0, np.int64), 0
-    data = np.frombuffer(text, np.uint8)
-    quotes = np.flatnonzero(data == ord('"'))
-    # Fast path: take the quotes in pairs. If the first of each pair is at the start of a cell, or
-    # forms "" with the quote before it, then no quote is ordinary text.
-    precedes_cell = np.zeros(256, np.bool_)
-    precedes_cell[list(f'\r\n"{delimiter}'.encode())] = True
-    may_open = precedes_cell[data[quotes - 1]]
-    may_open[0] |= quotes[0] == 0
-    if may_open[::2].all():
-        return quotes, 0
-    # Of two successive quotes that cannot open a cell, the second is ordinary text in any case,
-    # so an exact search can start there.
-    restarts = 1 + np.flatnonzero(~(may_open[:-1] | may_open[1:]))
-    restarts = quotes[restarts[quotes[restarts] <= start]]
-    start = int(restarts[-1]) if len(restarts) else 0
-    before = rb"(?:\A|(?<=\A\xef\xbb\xbf)|(?<=[\r\n%b]))" % re.escape(delimiter.encode())
-    cell = before + rb'"(?:[^"]++|"")*+("?)'
-    found = []
-    for quoted in re.compile(cell).finditer(text, start):
-        found.append(quoted.start())
-        if quoted[1]:
-            found.append(quoted.end() - 1)
-    return np.array(found, np.int64), start
-
-
-def count_lines(text: bytes) -> int:
-    r"""Number of line ends: \n, \r or \r\n."""
-    lines = text.count(b"\n")
-    if b"\r" in text:
-        lines += text.count(b"\r") - text.count(b"\r\n")
-    return lines
-
-
-def refuse_damage(dialect: Dialect) -> None:
-    """Raise MalformedFileError if a quote is never closed, or if the text has zero bytes.
-
-    CSV readers take everything after an unclosed quote as one cell, so those rows would be
-    missing without an error. Files that were not written completely may be padded with
-    zeros.
-    """
-    lines = dialect.before.lines
-    with dialect.reading(), dialect.open_binary() as stream:
-        for piece in pieces_of(dialect, stream, 1 << 22):
-            if b"\0" in piece.text:
-                line = lines + 1 + count_lines(piece.text.partition(b"\0")[0])
-                raise malformed(
-                    dialect.path,
-                    f"line {line} holds a zero byte, which no text does",
-                    "The file was not written to its end, or is not text: create or download it "
-                    "again.",
-                    line=line,
-                )
-            if piece.fault is not None:
-                raise piece.fault(lines)
-            lines += count_lines(piece.text)

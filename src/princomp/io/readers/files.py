@@ -17,9 +17,10 @@ from princomp.errors import (
 )
 from princomp.io.readers.columns import ALL_COLUMNS, Selection, listed
 from princomp.io.readers.formats import ending_of, format_of, split_inside
-from princomp.io.readers.left_out import NUMBERS, ROW_NAMES, has_index_name
+from princomp.io.readers.left_out import NUMBERS, ROW_NAMES
 from princomp.io.readers.read_options import DETECT, ReadOptions
 from princomp.io.readers.reader_errors import file_error
+from princomp.io.readers.row_names import has_index_name
 from princomp.io.readers.source import FileState, Source, TableSource, file_state, refuse_changed
 from princomp.io.readers.wildcards import expand_patterns
 

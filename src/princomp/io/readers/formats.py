@@ -66,6 +66,7 @@ _PARQUET = Format(
     ("pyarrow.parquet",),
     table_reader="columnar_files.read_parquet",
 )
+_HDF5 = Format("hdf5.open_hdf5", ("h5py",), has_parts=True)
 _FORMATS = {
     **{
         f".{name}{packed}": Format(
@@ -78,21 +79,14 @@ _FORMATS = {
         for packed, compression in (("", None), (".gz", "gzip"), (".zst", "zstd"))
     },
     ".xlsx": Format("workbook.open_workbook", ("openpyxl", "pyarrow.csv")),
-    ".parquet": _PARQUET,
-    ".pq": _PARQUET,
-    ".arrow": _ARROW,
-    ".arrows": _ARROW,
-    ".feather": _ARROW,
-    ".ipc": _ARROW,
+    **dict.fromkeys((".parquet", ".pq"), _PARQUET),
+    **dict.fromkeys((".arrow", ".arrows", ".feather", ".ipc"), _ARROW),
     ".npy": Format("numpy_file.open_npy"),
-    ".npz": Format("sparse_files.open_npz", has_parts=True),
-    ".mtx": Format("sparse_files.open_matrix_market", ("pyarrow.csv",)),
-    ".mtx.gz": Format("sparse_files.open_matrix_market", ("pyarrow.csv",)),
+    ".npz": Format("npz_file.open_npz", has_parts=True),
+    ".mtx": Format("matrix_market.open_matrix_market", ("pyarrow.csv",)),
+    ".mtx.gz": Format("matrix_market.open_matrix_market", ("pyarrow.csv",)),
     ".h5ad": Format("h5ad.open_h5ad", ("h5py",), has_parts=True),
-    ".h5": Format("hdf5.open_hdf5", ("h5py",), has_parts=True),
-    ".hdf5": Format("hdf5.open_hdf5", ("h5py",), has_parts=True),
-    ".nc": Format("hdf5.open_hdf5", ("h5py",), has_parts=True),
-    ".nc4": Format("hdf5.open_hdf5", ("h5py",), has_parts=True),
+    **dict.fromkeys((".h5", ".hdf5", ".nc", ".nc4"), _HDF5),
     ".zarr": Format("zarr_store.open_zarr", ("zarr",), has_parts=True),
     ".zarr.zip": Format("zarr_store.open_zarr", ("zarr",), has_parts=True),
 }

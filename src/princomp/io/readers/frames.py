@@ -14,7 +14,7 @@ from narwhals.exceptions import DuplicateError
 from narwhals.typing import IntoDataFrame
 from numpy.typing import NDArray
 
-from princomp.errors import ColumnError, NoRowsError, NotNumericError, ParameterError, ShapeError
+from princomp.errors import ColumnError, NoRowsError, NotNumericError, ParameterError
 from princomp.io.readers.cells import (
     LARGEST_INTEGER,
     TextPolicy,
@@ -25,28 +25,20 @@ from princomp.io.readers.cells import (
     refuse_long_integers,
     text_of,
 )
-from princomp.io.readers.columns import (
-    Choice,
-    Origin,
-    Selection,
-    choose_columns,
-    listed,
-    refuse_duplicates,
-)
+from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, refuse_duplicates
 from princomp.io.readers.left_out import (
     CATEGORIES,
     NOT_NUMBERS,
-    TRUE_FALSE,
-    has_index_name,
+    Series,
     kind_of_column,
     left_out_notes,
-    without_row_numbers,
+    no_numbers_error,
 )
 from princomp.io.readers.reader_errors import NO_ROWS_HINT
+from princomp.io.readers.row_names import has_index_name, without_row_numbers
 from princomp.io.readers.source import TableSource
 from princomp.linalg import empty
 
-Series: TypeAlias = nw.Series[Any]
 Frame: TypeAlias = nw.DataFrame[Any]
 
 _TEXT = (nw.String, *CATEGORIES)
@@ -232,7 +224,7 @@ def convert(
     if n == 0:
         raise origin.error(NoRowsError, "no rows", NO_ROWS_HINT)
     kept: list[str] = []
-    left_out: list[str] = []
+    left_out: dict[str, str] = {}
     # Copy column by column into Fortran order: each write is then contiguous, which is ten times
     # faster than strided writes for 1,000,000 × 20 numbers, and needs no second copy.
     data = empty((n, len(choice.names)), _dtype(frame, choice, labels), order="F")
@@ -240,22 +232,12 @@ def convert(
         series = frame.get_column(labels[name])
         values = column_numbers(series, name, choice.requested, text, origin)
         if values is None:
-            left_out.append(name)
+            left_out[name] = kinds.get(name) or kind_of_column(series)
         else:
             data[:, len(kept)] = values
             kept.append(name)
-    left_out_kinds = {
-        name: kinds.get(name) or kind_of_column(frame.get_column(labels[name])) for name in left_out
-    }
     if not kept:
-        problem = f"no numeric column; without numbers: {listed(left_out)}"
-        hint = "Principal components need columns of numbers."
-        if TRUE_FALSE in left_out_kinds.values():
-            how = "convert it: X.astype(int) in pandas"
-            if origin.file is not None:
-                how = "name the columns (columns=)"
-            hint += f" To analyse true/false as 1 and 0, {how}."
-        raise origin.error(ShapeError, problem, hint)
+        raise no_numbers_error(left_out, origin)
     ids = None
     if choice.id_column is not None:
         ids = np.fromiter(_cells(frame.get_column(labels[choice.id_column])), object, n)
@@ -265,7 +247,7 @@ def convert(
         origin=origin,
         columns=tuple(kept),
         id_column=choice.id_column,
-        notes=left_out_notes(left_out_kinds),
+        notes=left_out_notes(left_out),
         unused=choice.unused,
     )
 

@@ -46,8 +46,8 @@ def count_header_lines(dialect: Dialect, cells: list[list[str]], notes: list[str
     fractions = any(x % 1 for x in values if math.isfinite(x))
     # Names are unique, and numbers as names (wavelengths, years) only rise or only fall.
     repeated = len(set(first)) < len(first)
-    columns = zip(cells[0], zip(*cells[1:], strict=False), strict=False)
-    recurs = any(cell in below and parse(cell) is None for cell, below in columns)
+    columns = zip(*cells, strict=False)
+    recurs = any(cell in below and parse(cell) is None for cell, *below in columns)
     is_doubtful = fractions or repeated or recurs
     is_minority = 2 * len(values) < len(first) and not has_unit
     if is_minority and not (is_doubtful and _fills_columns_of_numbers(cells, parse)):
@@ -58,23 +58,26 @@ def count_header_lines(dialect: Dialect, cells: list[list[str]], notes: list[str
         is_data = fractions and recurs
     n_lines = _count_numeric_names(cells, dialect.number_format)
     if is_data and not n_lines:
-        notes.append(
-            NoNamesNote(
-                "the first line holds numbers, so it is a row, and columns are called x0, x1, …"
-            )
-        )
+        note = "the first line holds numbers, so it is a row, and columns are called x0, x1, …"
+        notes.append(NoNamesNote(note))
         return 0
-    numbers = [cell for cell in first if amount_of(cell, dialect.number_format)]
-    problem = f"the first line holds numbers ({listed(numbers, limit=4)}): does it name the "
-    problem += "columns, or is it the first row?"
+    raise _names_or_row_error(dialect, first, n_lines)
+
+
+def _names_or_row_error(dialect: Dialect, first: list[str], n_lines: int) -> MalformedFileError:
+    """Make the error for one or two lines that may name the columns or be rows."""
+    numbers = listed((cell for cell in first if amount_of(cell, dialect.number_format)), limit=4)
+    problem = f"the first line holds numbers ({numbers}): does it name the columns, or is it the "
+    problem += "first row?"
     hint = "Say which: header=True where it holds column names, header=False where it is a row."
     if n_lines == 2:
-        problem = f"the first two lines hold numbers ({listed(numbers, limit=4)}; …): do they name "
-        problem += "the columns, or are they the first rows?"
-        only = "" if repeated else "header=True where only the first one does, "
+        problem = f"the first two lines hold numbers ({numbers}; …): do they name the columns, or "
+        problem += "are they the first rows?"
+        are_different = len(set(first)) == len(first)
+        only = "header=True where only the first one does, " if are_different else ""
         hint = f"Say which: header=2 where both hold column names, {only}header=False where they "
         hint += "are rows."
-    raise malformed(dialect.path, problem, hint, line=1 + dialect.skip)
+    return malformed(dialect.path, problem, hint, line=1 + dialect.skip)
 
 
 def refuse_title(dialect: Dialect, cells: list[list[str]], lines: list[int]) -> None:

@@ -26,13 +26,7 @@ import scipy.sparse as sp
 
 from princomp import errors
 from princomp.io.readers.columns import Selection
-from princomp.io.readers.left_out import (
-    IndexNote,
-    LeftOut,
-    NoNamesNote,
-    TrueFalseNote,
-    WarningNote,
-)
+from princomp.io.readers.left_out import IndexNote, LeftOut, NoNamesNote, TrueFalseNote, WarningNote
 from princomp.io.readers.number_text import NumberFormat
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.reader_errors import file_error, malformed, reading

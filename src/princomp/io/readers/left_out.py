@@ -1,26 +1,16 @@
-"""Columns that are left out of the numbers of a table, and the notes on them.
-
-These are columns that hold no numbers, and columns that name or number the rows.
-"""
+"""What columns without numbers hold, and the notes on them."""
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import date, time, timedelta
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
-from princomp.io.readers.columns import Choice, Selection, listed
-from princomp.io.readers.number_text import NumberFormat, are_mostly_quantities
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from princomp.errors import ShapeError
+from princomp.io.readers.columns import Origin, listed
 
 Series: TypeAlias = nw.Series[Any]
 
@@ -51,24 +41,6 @@ _OBJECT_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((dict,), "record"),
     ((bytes, bytearray), "binary"),
 )
-
-# Usual names of a first column of row labels; an unnamed first column gets the name "row".
-_INDEX_NAMES = frozenset({"row", "unnamed: 0", "index", "id", "rownames", "row_names"})
-# Such as 2024-01-31, 31.1.2024 12:00, 1/31/24, 8:30, 36:00:00 and "1 day, 12:00:00".
-_DATE_OR_TIME = re.compile(
-    r"\s*(?:\d{1,4}([-/.])\d{1,2}\1\d{1,4}|-?(?:\d+ days?,? )?\d+:\d{2}(?::\d{2})?)(?:\D|$)"
-)
-# Fewest rows for detection: in fewer rows, cells such as 1 and 2 may mean anything.
-MIN_ROWS = 3
-# Fewest rows for a first column that counts up from a number other than 0 and 1, or holds dates.
-_MIN_COUNTED_ROWS = 5
-# Fewest rows for a first column in other equal steps.
-_MIN_STEPPED_ROWS = 8
-# Years of dates that are written as whole numbers, such as 198101.
-_DATED_YEARS = 1700, 2200
-
-
-# ---- columns without numbers ---------------------------------------------------------
 
 
 class WarningNote(str):
@@ -104,7 +76,9 @@ class TrueFalseNote(str):
 def true_false_notes(kinds: Mapping[str, str]) -> tuple[TrueFalseNote, ...]:
     """Note on the columns that hold true and false; ``kinds`` as in ``Source.kinds``."""
     names = [repr(name) for name, kind in kinds.items() if kind == TRUE_FALSE]
-    return (TrueFalseNote(f"true and false of {listed(names)} count as 1 and 0"),) * bool(names)
+    if not names:
+        return ()
+    return (TrueFalseNote(f"true and false of {listed(names)} count as 1 and 0"),)
 
 
 def warning_text(
@@ -126,6 +100,18 @@ def left_out_notes(kinds: Mapping[str, str]) -> tuple[LeftOut, ...]:
     )
 
 
+def no_numbers_error(kinds: Mapping[str, str], origin: Origin) -> ShapeError:
+    """Make the error for a table without a column of numbers."""
+    problem = f"no numeric column; without numbers: {listed(kinds)}"
+    hint = "Principal components need columns of numbers."
+    if TRUE_FALSE in kinds.values():
+        how = "convert it: X.astype(int) in pandas"
+        if origin.file is not None:
+            how = "name the columns (columns=)"
+        hint += f" To analyse true/false as 1 and 0, {how}."
+    return origin.error(ShapeError, problem, hint)
+
+
 def kind_of_column(series: Series) -> str:
     """The word in notes for what a column without numbers holds."""
     objects = isinstance(series.dtype, nw.Object | nw.Unknown)
@@ -143,222 +129,9 @@ def kind_name(dtype: Any) -> str:
     return next((kind for types, kind in _KINDS if isinstance(dtype, types)), "text")
 
 
-# ---- columns that name or number the rows --------------------------------------------
-# The first column of a frame *numbers* the rows if its name says so, such as "id"; it *counts* them
-# if its cells are 0, 1, … or 1, 2, …, regardless of its name.
-
-
-def are_row_numbers(cells: Sequence[Any] | NDArray[Any]) -> bool:
-    """Whether cells are 0, 1, …, n − 1 or 1, 2, …, n."""
-    if len(cells) < MIN_ROWS or str(cells[0]).strip() not in ("0", "1", "0.0", "1.0"):
-        return False
-    return _go_up_by_one(cells)
-
-
-def _go_up_by_one(cells: Sequence[Any] | NDArray[Any]) -> bool:
-    try:
-        numbers = np.asarray(cells, dtype=np.float64)
-    except (TypeError, ValueError):
-        return False
-    return bool(np.array_equal(numbers, numbers[0] + np.arange(len(numbers))))
-
-
-def _rise_in_equal_steps(cells: NDArray[Any]) -> bool:
-    """Whether numbers go up in equal steps, as wavelengths of a transposed table do."""
-    n = len(cells)
-    if n < _MIN_STEPPED_ROWS or not np.isfinite(cells).all() or not cells[-1] > cells[0]:
-        return False
-    expected = np.linspace(cells[0], cells[-1], n)
-    # Numbers such as 0.1 are not exact in binary. Few steps are as small as their rounding.
-    rounding = 1e-9 * np.abs(expected).max()
-    is_rounded = np.abs(cells - expected).max() <= rounding
-    return bool(is_rounded and expected[1] - expected[0] > 1e3 * rounding)
-
-
-def counting_notes(name: str, cells: NDArray[Any]) -> tuple[WarningNote, ...]:
-    """Note on a first column that is analysed and goes up in equal steps, or holds dates."""
-    if are_row_numbers(cells):
-        words = f"counts the rows from {cells[0]:.0f} and is analysed"
-    elif (
-        len(cells) >= _MIN_COUNTED_ROWS
-        and _go_up_by_one(cells[:_MIN_COUNTED_ROWS])  # soon answers for most columns
-        and float(cells[0]).is_integer()
-        and _go_up_by_one(cells)
-    ):
-        words = f"counts up from {cells[0]:.0f} and is analysed: leave it out with "
-        words += f"exclude=[{name!r}]"
-    elif (pattern := _date_pattern(cells)) is not None:
-        words = f"looks like dates ({pattern}) and is analysed: leave it out with "
-        words += f"exclude=[{name!r}]"
-    elif _rise_in_equal_steps(cells):
-        words = f"goes up in equal steps from {cells[0]:.6g} and is analysed: leave it out with "
-        words += f"exclude=[{name!r}]"
-    else:
-        return ()
-    return (WarningNote(f"{name!r}, the first column, {words}"),)
-
-
 def quoted_notes(names: Sequence[str]) -> tuple[WarningNote, ...]:
     """Note on columns that are analysed, and whose numbers, unlike others, are in quotes."""
-    what = f"numbers of {listed(map(repr, names))} are in quotes, and others are not"
-    action = f"if they are codes, leave them out with exclude={list(names)!r}"
-    return (WarningNote(f"{what}: {action}"),) * bool(names)
-
-
-def _date_pattern(cells: NDArray[Any]) -> str | None:
-    """How dates are written as whole numbers that rise from row to row; None if they are none."""
-    is_whole = np.isfinite(cells) & (cells == np.trunc(cells))
-    if len(cells) < _MIN_COUNTED_ROWS or not is_whole.all() or not (np.diff(cells) > 0).all():
-        return None
-    for pattern, days in (("YYYYMM", 1), ("YYYYMMDD", 100)):
-        first, last = _DATED_YEARS[0] * 100 * days, (_DATED_YEARS[1] + 1) * 100 * days
-        if cells[0] < first or cells[-1] >= last:
-            continue
-        year_months, day = np.divmod(cells.astype(np.int64), days)
-        year, month = np.divmod(year_months, 100)
-        starts = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
-        lengths = (starts + 1).astype("datetime64[D]") - starts.astype("datetime64[D]")
-        is_day = (day >= 1) & (day <= lengths.astype(np.int64)) if days > 1 else True
-        if np.all((month >= 1) & (month <= 12) & is_day):
-            return pattern
-    return None
-
-
-def has_index_name(label: object) -> bool:
-    """Whether a column has a usual name of row labels, such as "Unnamed: 0" or "id"."""
-    return isinstance(label, str) and (label == "" or label.lower() in _INDEX_NAMES)
-
-
-def row_numbers_note(label: str, *, has_index: bool = False) -> WarningNote:
-    """Note on a first column whose name says that it identifies the rows.
-
-    ``has_index`` says that the frame could have it as its index.
-    """
-    by_index = f", or name the rows by it with frame.set_index({label!r})" if has_index else ""
-    return WarningNote(
-        f"left out {label!r}, the first column, because columns of this name usually identify the "
-        f"rows: rename it to analyse it{by_index}"
-    )
-
-
-def without_row_numbers(
-    first: nw.Series[Any], choice: Choice
-) -> tuple[Choice, tuple[WarningNote, ...]]:
-    """Leave out a first column of integers that numbers the rows; warn of one that might.
-
-    The type decides, not the values, so that any subset of the rows has the same columns.
-    """
-    label = first.name
-    if choice.requested or len(choice.names) < 2 or choice.names[0] != label:
-        return choice, ()
-    if not has_index_name(label):
-        notes = counting_notes(label, first.to_numpy()) if first.dtype.is_integer() else ()
-    elif first.dtype.is_integer():
-        notes = (row_numbers_note(label, has_index=first.implementation.is_pandas()),)
-        choice = replace(choice, names=choice.names[1:])
-    else:
-        notes = _whole_numbers_note(label, first) if first.dtype.is_float() else ()
-    return choice, notes
-
-
-def _whole_numbers_note(label: str, first: nw.Series[Any]) -> tuple[WarningNote, ...]:
-    """Note on a column of floats that may be row numbers, such as integers with missing cells."""
-    values = first.to_numpy()
-    known = values[~np.isnan(values)]
-    if not known.size or (known != np.trunc(known)).any():
-        return ()
-    words = f"the first column {label!r} holds whole numbers of a floating-point type and is "
-    return (WarningNote(f"{words}analysed: leave it out with exclude=[{label!r}]"),)
-
-
-def id_candidates(names: Iterable[str], selection: Selection, choice: Choice) -> list[str]:
-    """The columns among ``names`` that may be used as names of the rows, if these are wanted."""
-    if not selection.find_ids or choice.id_column is not None:
-        return []
-    other_uses = {*map(str, selection.exclude), *(choice.names if choice.requested else ())}
-    return [name for name in dict.fromkeys(names) if name not in other_uses]
-
-
-def find_id_column(
-    table: pa.Table,
-    first: str,
-    choice: Choice,
-    number_format: NumberFormat,
-    *,
-    complete: bool = True,
-    unnamed: bool = False,
-) -> tuple[Choice, list[str]]:
-    """Find the column that names the rows, and remove it from the columns to analyse.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The columns that may name the rows, as text.
-    first : str
-        Name of the first column of the file.
-    choice : Choice
-    number_format : NumberFormat
-    complete : bool
-        Whether the table has all rows, not only the first ones.
-    unnamed : bool
-        Whether the first column has no name in the file.
-    """
-    first_cells = table.column(first).to_pylist() if first in table.column_names else []
-    is_numbered = are_row_numbers(first_cells)
-    # A table that begins in the second column of a sheet has a first column without cells.
-    has_index = first.lower() in _INDEX_NAMES and any(first_cells)
-    unique = [name for name in table.column_names if _is_unique_text(table, name, number_format)]
-    # Dates and times name rows only if nothing else does.
-    heads = {name: table.column(name)[:100].to_pylist() for name in unique}
-    named = [name for name in unique if not all(map(_DATE_OR_TIME.match, heads[name]))]
-    unique = named or unique
-    if len(unique) == 1 and (is_numbered or not has_index):
-        name = unique[0]
-        why = f"which differs in {'all' if complete else f'the first {len(table):,}'} rows"
-    elif has_index:
-        name, why = first, "the first column"
-    elif is_numbered:
-        name, why = first, f"which counts them from {str(first_cells[0]).strip()}"
-    else:
-        return choice, []
-    # A first column that counts the rows is left out, even if another one names them.
-    counted = is_numbered and name != first
-    without = {name, first} if counted else {name}
-    names = tuple(other for other in choice.names if other not in without)
     if not names:
-        return choice, []
-    column = f"column {name!r}, {why}"
-    if unnamed and name == first:
-        column = "the first column, which has no name"
-    cells = table.column(name)[:100].to_pylist()
-    is_text = any(number_format.is_text(cell) for cell in cells if cell)
-    note = f"the rows are named by {column}; id_column=False "
-    note += "leaves it out" if is_text else "keeps it as data"
-    if name == first and not unnamed and _has_fractions(first_cells[:100], number_format):
-        note = WarningNote(
-            f"column {name!r} holds fractions, but its name says that it names the rows, so it was "
-            "left out; id_column=False keeps it as data"
-        )
-    notes = [note]
-    if counted:
-        what = "the first column" if unnamed else repr(first)
-        notes.append(f"left out {what}, which counts the rows")
-        choice = replace(choice, unused=tuple(dict.fromkeys((*choice.unused, first))))
-    return replace(choice, names=names, id_column=name), notes
-
-
-def _has_fractions(cells: Sequence[str | None], number_format: NumberFormat) -> bool:
-    """Whether all cells are numbers or empty, and some are fractions, such as measurements."""
-    values = [number_format.parse(cell or "") for cell in cells]
-    return None not in values and any(x % 1 for x in values if x and math.isfinite(x))
-
-
-def _is_unique_text(table: pa.Table, name: str, number_format: NumberFormat) -> bool:
-    column = table.column(name)
-    head = column[:100].to_pylist()
-    if len(column) < MIN_ROWS or not all(cell and number_format.is_text(cell) for cell in head):
-        return False
-    if are_mostly_quantities(head):
-        return False  # cells such as "12 kg", "1,5" and "5/60" are meant as numbers
-    cells = column.to_pylist()
-    return len(set(cells)) == len(cells) and not any(cell is None or cell == "" for cell in cells)
+        return ()
+    what = f"numbers of {listed(map(repr, names))} are in quotes, and others are not"
+    return (WarningNote(f"{what}: if they are codes, leave them out with exclude={list(names)!r}"),)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.io.readers.columns import Origin, RowPlace
-from princomp.io.readers.memory import not_finite_error, not_finite_error_in_source
+from princomp.io.readers.not_finite import not_finite_error, not_finite_error_in_source
 from princomp.io.readers.source import Chunk, FileState, Source, TableSource
 from princomp.io.readers.table_input import rows_of
 from princomp.linalg import FloatArray, default_threads, map_in_order, scratch

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError, counted
 from princomp.io.readers.columns import Origin, listed
-from princomp.io.readers.left_out import MIN_ROWS
 from princomp.io.readers.number_text import PLAIN, NumberFormat, amount_of, cell_unit
+from princomp.io.readers.row_names import MIN_ROWS
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -196,6 +195,14 @@ class Source:
         For sparse rows, the number of stored values; chunks are then CSR arrays.
     nbytes : int, optional
         Bytes of the input as it is read (of a compressed file, its compressed size).
+    units : dict
+        The unit, or "", of each column of a text that has numbers.
+    kinds : dict
+        What each column with cells holds, if its format has both: numbers, or true/false, which are
+        read as 1 and 0. The id column holds numbers or row names (text, an index of pandas).
+    number_format : NumberFormat, optional
+        How a text writes numbers and missing cells, also in the id column; None if cells have
+        types.
     """
 
     rows: int | None
@@ -208,6 +215,9 @@ class Source:
     unused: tuple[str, ...] = ()
     stored: int | None = None
     nbytes: int | None = None
+    units: dict[str, str] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+    number_format: NumberFormat | None = None
 
     # Whether chunks() may be called again, and whether read() exists.
     repeatable = True
@@ -219,17 +229,10 @@ class Source:
     states_at_open = tuple[FileState, ...]()
     # The chosen columns and read options in words, which ``open_source`` sets.
     selected = ""
-    # The unit, or "", of each column of a text that has numbers.
-    units = cast(Mapping[str, str], MappingProxyType({}))
-    # What each column with cells holds, if its format has both: numbers, or true/false, which are
-    # read as 1 and 0. The id column holds numbers or row names (text, an index of pandas).
-    kinds = cast(Mapping[str, str], MappingProxyType({}))
-    # How a text writes numbers and missing cells, also in the id column; None if cells have types.
-    number_format = cast(NumberFormat | None, None)
 
     def properties(self) -> dict[str, Any]:
         """The parameters of this source, to construct another source of the same rows."""
-        return {field.name: getattr(self, field.name) for field in fields(Source)}
+        return {each.name: getattr(self, each.name) for each in fields(Source)}
 
     @property
     def shape(self) -> tuple[int | None, int]:

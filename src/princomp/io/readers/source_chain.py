@@ -157,6 +157,26 @@ def _sum_if_known(counts: Iterable[int | None]) -> int | None:
 def _column_positions(source: Source, i: int, first: Source) -> NDArray[np.intp] | None:
     """Positions in ``source`` of the columns of ``first``; None if the order is the same."""
     name, known = _name(source, i), _name(first, 0)
+    _refuse_unlike(source, first, name, known)
+    if source.columns is None or first.columns is None:
+        if source.p != first.p:
+            problem = f"has {source.p} columns, while {known} has {first.p}"
+            hint = "Files of one table have the same columns in the same order."
+            raise file_error(ShapeError, name, problem, hint)
+        return None
+    notes = [
+        f"{file}: {note}"
+        for file, one, other in ((known, first, source), (name, source, first))
+        for note in one.notes
+        if isinstance(note, LeftOut | IndexNote) and note not in other.notes
+    ]
+    if "row" in {*first.columns} ^ {*source.columns}:
+        notes.append("exclude=['row'] leaves out 'row', as a first column without a name is called")
+    return column_order(source.columns, first.columns, name, known, {"file": name}, notes)
+
+
+def _refuse_unlike(source: Source, first: Source, name: str, known: str) -> None:
+    """Refuse a source that differs in units, or in whether rows or columns have names."""
     for column, unit in source.units.items():
         if unit != (usual := first.units.get(column, unit)):
             problem = f"its column {column!r} is in {unit or 'no unit'}, that of {known} in "
@@ -175,30 +195,12 @@ def _column_positions(source: Source, i: int, first: Source) -> NDArray[np.intp]
         )
         hint = "Keep all tables in files with column names, such as CSV or Parquet, or in none."
         raise file_error(ColumnError, name, problem, hint)
-    if source.columns is None or first.columns is None:
-        if source.p != first.p:
-            problem = f"has {source.p} columns, while {known} has {first.p}"
-            hint = "Files of one table have the same columns in the same order."
-            raise file_error(ShapeError, name, problem, hint)
-        return None
-    unnamed, named = (name, known) if _has_no_names(source) else (known, name)
     if _has_no_names(source) != _has_no_names(first):
+        unnamed, named = (name, known) if _has_no_names(source) else (known, name)
         problem = f"has no line of column names: its first line holds numbers; {named} has one"
         hint = f"Write the names as the first line of {unnamed}, or delete this line from all "
         hint += "files. If its first line names the columns, use header=True."
         raise file_error(ColumnError, unnamed, problem, hint)
-    notes = [
-        f"{file}: {note}"
-        for file, notes, other_notes in (
-            (known, first.notes, source.notes),
-            (name, source.notes, first.notes),
-        )
-        for note in notes
-        if isinstance(note, LeftOut | IndexNote) and note not in other_notes
-    ]
-    if "row" in {*first.columns} ^ {*source.columns}:
-        notes.append("exclude=['row'] leaves out 'row', as a first column without a name is called")
-    return column_order(source.columns, first.columns, name, known, {"file": name}, notes)
 
 
 def _has_no_names(source: Source) -> bool:

@@ -96,15 +96,8 @@ def open_stdin(
     from princomp.io.readers.delimited_detect import detect_dialect
     from princomp.io.readers.delimited_stream import DelimitedSource
 
-    dialect = detect_dialect(
-        first,
-        _NAME,
-        separator=None,
-        compression=compression,
-        options=options,
-        complete=len(first) < _PEEK_BYTES,
-        of_model=of_model,
-    )
+    complete = len(first) < _PEEK_BYTES
+    dialect = detect_dialect(first, _NAME, selection, compression=compression, complete=complete)
     source = DelimitedSource(dialect, dialect.cleaned(rest), selection, once=True)
     return _ReadOnce(source, first, selection)
 

@@ -111,7 +111,7 @@ def as_csr(
     origin: Origin,
     label: Callable[[int], str] | None = None,
 ) -> Any:
-    """Columns of a CSR or CSC matrix as CSR with floats, sorted, duplicates summed.
+    """Columns of a sparse matrix of any format as CSR with floats, sorted, duplicates summed.
 
     ``label`` names the chosen columns in messages; by default, they are called by their numbers.
 
@@ -120,8 +120,9 @@ def as_csr(
     NotNumericError
         An integer is beyond 2**53.
     """
+    if matrix.format not in ("csr", "csc"):
+        matrix = _entries_as_csr(matrix.tocoo(), column_indices, origin)
     chosen = matrix if column_indices is None else matrix[:, column_indices]
-
     name = label or column_namer(None, column_indices)
 
     def cell(index: tuple[int, ...]) -> tuple[str, int]:
@@ -134,6 +135,24 @@ def as_csr(
     if not rows.has_canonical_format:
         rows.sum_duplicates()
     return rows
+
+
+def _entries_as_csr(
+    entries: sp.coo_array, column_indices: NDArray[np.intp] | None, origin: Origin
+) -> sp.csr_array:
+    """Entries of a matrix as CSR with floats, without those of unused columns."""
+    row, column, values = entries.row, entries.col, entries.data
+    if column_indices is not None:
+        used = np.isin(column, column_indices)
+        row, column, values = row[used], column[used], values[used]
+
+    def cell(index: tuple[int, ...]) -> tuple[str, int]:
+        return str(int(column[index[0]])), int(row[index[0]])
+
+    # Convert before duplicates are summed, because a sum of integers could overflow.
+    refuse_long_integers(values, cell, origin)
+    values = values.astype(float_dtype(values.dtype), copy=False)
+    return sp.csr_array((values, (row, column)), shape=entries.shape)
 
 
 @dataclass(kw_only=True, eq=False)

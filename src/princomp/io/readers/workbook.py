@@ -53,14 +53,7 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
     options = replace(selection.options, sep=";", encoding="utf-8")
     texts = _as_csv(rows, None)
     try:
-        dialect = detect_dialect(
-            texts,
-            path,
-            separator=";",
-            compression=None,
-            options=options,
-            of_model=selection.of_model,
-        )
+        dialect = detect_dialect(texts, path, selection._replace(options=options), separator=";")
         content = _as_csv(rows, dialect.number_format.decimal)
         clean = dialect.cleaned(io.BytesIO(content)).read()
         notes, assumes_point = (*notes, *dialect.notes), dialect.assumes_point

@@ -86,17 +86,17 @@ def _open_store(path: Path, inside: str | None) -> Iterator[Any]:
     if not path.exists():
         problem = "no such file or folder"
         raise file_error(InputNotFoundError, path, problem, folder_hint())
-    folder = path.is_dir()
     with reading(path, "Zarr"):
-        kind = zarr.storage.LocalStore if folder else zarr.storage.ZipStore
+        kind = zarr.storage.LocalStore if path.is_dir() else zarr.storage.ZipStore
         store = kind(path, read_only=True)
     try:
+        node = None
         with reading(path, "Zarr"):
-            node = None
             for name in (inside or "", ""):
                 # Zarr's own "not found" errors are subclasses of this.
                 with suppress(FileNotFoundError):
-                    node = zarr.open(store, path=name, mode="r") if node is None else node
+                    node = zarr.open(store, path=name, mode="r")
+                    break
         if node is None:
             problem = "is no Zarr store: nothing in it describes an array or a group"
             hint = "Name the folder that holds zarr.json, .zarray or .zgroup."

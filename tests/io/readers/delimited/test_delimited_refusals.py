@@ -23,8 +23,9 @@ from princomp.errors import (
     PrincompError,
     ShapeError,
 )
-from princomp.io.readers import delimited_text
-from princomp.io.readers.delimited_text import Dialect, count_lines, pieces_of
+from princomp.io.readers import delimited_pieces, delimited_text
+from princomp.io.readers.delimited_pieces import count_lines, pieces_of
+from princomp.io.readers.delimited_text import Dialect
 from princomp.io.readers.files import open_source
 from princomp.io.readers.read_options import ReadOptions
 
@@ -283,7 +284,7 @@ def test_gzip_files_of_several_members_are_read_to_the_end(write):
 
 @pytest.mark.parametrize("tail", [0, 5, 2**16])
 def test_pieces_are_whole_records_for_any_quotes_and_line_ends(tmp_path, monkeypatch, tail):
-    monkeypatch.setattr(delimited_text, "TAIL_BYTES", tail)
+    monkeypatch.setattr(delimited_pieces, "TAIL_BYTES", tail)
 
     def records(text):
         return [r for r in csv.reader(io.StringIO(text.decode(), newline="")) if r]
