@@ -10,7 +10,6 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from princomp.engines.distributed import DistributedRows, PartialResult, SummaryKind
 from princomp.engines.run_context import RunContext
@@ -29,11 +28,13 @@ from princomp.summaries import (
     Moments,
     Weights,
     blocks_per_task,
+    complete_rows,
     first_not_finite,
     is_added_in_place,
     is_sparse,
     slice_weights,
     stored_bytes,
+    stored_values,
 )
 
 # Tables with fewer numbers are summed before a thread would have started.
@@ -302,20 +303,11 @@ def _row_bytes(data: RowData) -> float:
 
 def drop_incomplete(block: RowArray, weights: Weights) -> tuple[RowArray, Weights, int]:
     """Return the rows without NaN, their weights, and the number of rows with NaN."""
-    complete = _complete(block)
+    complete = complete_rows(block)
     dropped = int(len(complete) - complete.sum())
     if not dropped:
         return block, weights, 0
     return block[complete], weights if weights is None else weights[complete], dropped
-
-
-def _complete(block: RowArray) -> NDArray[np.bool_]:
-    """Return which rows (n,) have no NaN."""
-    if isinstance(block, np.ndarray):
-        return np.asarray(~np.isnan(block).any(axis=1))
-    row_of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
-    missing = np.bincount(row_of[np.isnan(block.data)], minlength=block.shape[0])
-    return missing == 0
 
 
 def first_counted_fault(block: RowArray, weights: Weights, *, drop: bool) -> NotFiniteError | None:
@@ -323,12 +315,12 @@ def first_counted_fault(block: RowArray, weights: Weights, *, drop: bool) -> Not
 
     Rows of weight zero do not count, nor do rows with NaN where these are dropped.
     """
-    counts = _complete(block) if drop else np.ones(block.shape[0], bool)
+    counts = complete_rows(block) if drop else np.ones(block.shape[0], bool)
     if weights is not None:
         counts &= weights > 0
     kept = np.flatnonzero(counts)
     counted = block[kept]
-    if np.isfinite(counted.data if is_sparse(counted) else counted).all():
+    if np.isfinite(stored_values(counted)).all():
         return None
     error = first_not_finite(counted)
     error.place["row"] = int(kept[error.place["row"]])

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from princomp.errors import NotFiniteError, NotNumericError, ParameterError, ShapeError
 from princomp.linalg import FloatArray, Weights as Weights, as_floats, two_sum, unmasked
@@ -71,6 +71,25 @@ def _power_of_two(limit: int) -> int:
 def is_sparse(block: object) -> TypeGuard[CSR]:
     """Whether the block is a SciPy sparse array or matrix."""
     return not isinstance(block, np.ndarray) and sp.issparse(block)
+
+
+def as_dense(block: Block) -> FloatArray:
+    """Return the rows as an ordinary array; only sparse ones are copied."""
+    return block.toarray() if is_sparse(block) else block
+
+
+def stored_values(block: Block) -> FloatArray:
+    """Return the numbers that the rows store, without a copy: of sparse ones, their entries."""
+    return block.data if is_sparse(block) else block
+
+
+def complete_rows(block: Block) -> NDArray[np.bool_]:
+    """Return which rows (m,) have no NaN."""
+    if not is_sparse(block):
+        return np.asarray(~np.isnan(block).any(axis=1))
+    row_of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+    missing = np.bincount(row_of[np.isnan(block.data)], minlength=block.shape[0])
+    return missing == 0
 
 
 def stored_bytes(data: Block) -> int:
@@ -199,8 +218,7 @@ def check_finite(sums: FloatArray, block: Block) -> None:
     """
     if math.isfinite(np.add.reduce(sums)):
         return
-    values = block.data if is_sparse(block) else block
-    if not np.isfinite(values).all():
+    if not np.isfinite(stored_values(block)).all():
         raise first_not_finite(block)
     if not np.isfinite(sums).all():
         raise sum_overflow()
