@@ -11,12 +11,8 @@ from helpers import EPS, with_singular_values
 from princomp import PCA, KernelPCA, load
 from princomp.engines.device.tables import rows_of
 from princomp.solvers.device import solve_on_device
-from princomp.solvers.lanczos import (
-    lanczos,
-    may_hide_copies,
-    miss_probability,
-    rest_is_smaller,
-)
+from princomp.solvers.lanczos import lanczos
+from princomp.solvers.missed import may_hide_copies, miss_probability, rest_is_smaller
 from princomp.solvers.row_search import find_warm_start, search_block_width, search_rows
 from princomp.summaries import Columns
 from princomp.summaries.centred_rows import centre_rows

@@ -28,9 +28,10 @@ from princomp.core.routes import (
 from princomp.core.routes.base import Cost
 from princomp.errors import DataError
 from princomp.solvers import row_gram, scatter_search
-from princomp.solvers.lanczos import AbandonRule, StallDetector, lanczos
+from princomp.solvers.lanczos import lanczos
 from princomp.solvers.row_search import find_warm_start, sample_step, search_rows
 from princomp.solvers.search import SearchSpace
+from princomp.solvers.stopping import AbandonRule, StallDetector
 from princomp.summaries import Columns
 from princomp.summaries.centred_rows import centre_rows
 

@@ -10,7 +10,7 @@ from princomp import PCA
 from princomp.core.plan import select_route
 from princomp.core.problem import Problem
 from princomp.errors import MemoryLimitError
-from princomp.solvers.lanczos import miss_probability
+from princomp.solvers.missed import miss_probability
 from princomp.solvers.share_search import search_rows_share, search_share, too_many_components
 from princomp.summaries import Columns, Moments
 from princomp.summaries.centred_rows import centre_rows

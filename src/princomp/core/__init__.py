@@ -1,6 +1,7 @@
 """A fit from rows to a result, without scikit-learn.
 
-request         constraints on parameters, and the validated parameters of a fit
+constraints     sets of valid values of parameters, and their errors
+request         the parameters of a PCA, and the validated ones of a fit
 problem         what is known about the rows before a fit
 plan            the choice of a route, and its description, also before a fit
 routes          the ways from rows to a spectrum, one per file

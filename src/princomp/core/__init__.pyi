@@ -12,6 +12,18 @@ from .certificate import (
     certify as certify,
     verify_table as verify_table,
 )
+from .constraints import (
+    FLAG as FLAG,
+    Constraint as Constraint,
+    array_like as array_like,
+    check_parameter as check_parameter,
+    check_parameters as check_parameters,
+    fraction as fraction,
+    is_number as is_number,
+    number as number,
+    one_of as one_of,
+    whole_number as whole_number,
+)
 from .context import check_rows as check_rows
 from .decorators import (
     fill_docstring as fill_docstring,
@@ -26,7 +38,6 @@ from .fit import (
 from .fitted import Fitted as Fitted
 from .fitted_model import (
     FittedModel as FittedModel,
-    HasModel as HasModel,
     PCAModel as PCAModel,
     fitted_model as fitted_model,
 )
@@ -39,20 +50,10 @@ from .model_contents import (
 )
 from .plan import Plan as Plan, plan_table as plan_table
 from .request import (
-    FLAG as FLAG,
-    Constraint as Constraint,
     PCAParameters as PCAParameters,
     RandomState as RandomState,
     Request as Request,
-    array_like as array_like,
-    check_parameter as check_parameter,
-    check_parameters as check_parameters,
     checked_components as checked_components,
-    fraction as fraction,
-    is_number as is_number,
-    number as number,
-    one_of as one_of,
-    whole_number as whole_number,
 )
 from .routes.triangle import SMALL_TABLE_SIZE as SMALL_TABLE_SIZE
 from .runs import ADDRESS as ADDRESS

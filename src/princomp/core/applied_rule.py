@@ -14,7 +14,7 @@ from princomp.io import Source
 from princomp.linalg import FloatArray, seed_of
 from princomp.rules import Decision, Known, Rule, apply_rule
 from princomp.solvers import Spectrum
-from princomp.summaries import is_sparse
+from princomp.summaries import as_dense
 
 if TYPE_CHECKING:
     from princomp.core.context import FitContext
@@ -164,7 +164,7 @@ class AppliedRule:
             rows = rows[np.sort(chosen)]
         if fit.request.drop:
             rows = drop_incomplete(rows, None)[0]
-        table = np.array(rows.toarray() if is_sparse(rows) else rows, dtype=np.float64)
+        table = np.array(as_dense(rows), dtype=np.float64)
         if fit.request.center:
             table -= self._summary.mean
             table -= self._summary.mean_low

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core.context import FitContext, safe_divisor
+from princomp.core.context import FitContext, in_safe_range
 from princomp.core.request import Request
 from princomp.core.weights import WEIGHT_TOLERANCE, attach_weights, checked_weights
 from princomp.errors import NotAvailableError, NotFiniteError, ShapeError
 from princomp.io import not_finite_error
 from princomp.linalg import FloatArray, one_blas_thread
 from princomp.solvers import Images, ImagesOf, Spectrum
-from princomp.summaries import Columns, Moments, SampleWeight, Sketch, safe_exponent
+from princomp.summaries import Columns, SampleWeight, Sketch
 
 if TYPE_CHECKING:
     from princomp.core.fitted_model import PCAModel
@@ -148,12 +148,8 @@ def _residuals(spectrum: Spectrum, summary: Summary | None, k: int) -> FloatArra
     if spectrum.largest == 0.0:
         return np.zeros(k)
     axes = spectrum.axes[:k].T
-    if isinstance(summary, Moments):
-        images = summary.scatter @ axes
-    else:
-        images = summary.factor.T @ (summary.factor @ axes)
     # Relative to λ₁ before anything is squared: a variance may be 1e300.
-    images = images / (summary.rows - 1.0) / spectrum.largest
+    images = summary.times(axes) / (summary.rows - 1.0) / spectrum.largest
     shares = spectrum.variances[:k] / spectrum.largest
     return np.linalg.norm(images - axes * shares, axis=0)
 
@@ -219,8 +215,7 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
     summary, columns = fitted.summary, fitted.columns
     centring = columns if fitted.centred else columns.about_origin()
     scaled = centring if fitted.scale is None else centring.scaled(fitted.scale)
-    exponent = safe_exponent(scaled.column_scatter, np.dtype(np.float64))
-    divisor = safe_divisor(fitted.scale, exponent, fitted.p)
+    exponent, _, divisor = in_safe_range(scaled, fitted.scale, np.dtype(np.float64))
     axes: FloatArray = fitted.spectrum.axes[: fitted.k]
     kind = ImagesOf(np.ascontiguousarray(axes.T), centring, divisor)
     fit = FitContext(request, request.problem(data), data, weights, names)

@@ -28,6 +28,7 @@ from princomp.summaries import (
     check_range,
     check_weights,
     divisors,
+    safe_exponent,
 )
 
 if TYPE_CHECKING:
@@ -308,12 +309,19 @@ def _lost_by_divisors(summary: Any, scaled: Any) -> FloatArray:
     return errors
 
 
-def safe_divisor(scale: FloatArray | None, exponent: int, p: int) -> FloatArray | None:
-    """Multiply the divisors by 2 to the ``exponent``, which keeps products in range."""
+def in_safe_range(
+    analysed: Any, scale: FloatArray | None, dtype: np.dtype[Any]
+) -> tuple[int, Any, FloatArray | None]:
+    """Divide a scaled summary by a power of two that keeps products of its rows in range.
+
+    Return the exponent of this power, the divided summary, and the divisors of the rows: ``scale``
+    times the power.
+    """
+    exponent = safe_exponent(analysed.column_scatter, dtype)
     if not exponent:
-        return scale
-    power = np.full(p, 2.0**exponent)
-    return power if scale is None else scale * power
+        return 0, analysed, scale
+    power = np.full(analysed.p, 2.0**exponent)
+    return exponent, analysed.scaled(power), power if scale is None else scale * power
 
 
 def check_rows(summary: Summary | Pair, n: int, dropped: int) -> None:

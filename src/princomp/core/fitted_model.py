@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from princomp.core.fitted import Fitted
 from princomp.core.missing import FILL_METHODS, fill_new_rows
@@ -20,7 +18,14 @@ from princomp.engines import DistributedRows
 from princomp.errors import NotFiniteError, ShapeError, row_words, scores_overflow, warn
 from princomp.io import Origin, RowArray, RowData, Source, listed, not_finite_error
 from princomp.linalg import EPS, FloatArray, slices
-from princomp.summaries import column_name, first_not_finite, is_sparse, rows_without_nan
+from princomp.summaries import (
+    as_dense,
+    column_name,
+    first_not_finite,
+    is_sparse,
+    rows_without_nan,
+    stored_values,
+)
 
 M = TypeVar("M", covariant=True)
 
@@ -159,14 +164,14 @@ class FittedModel(ABC, Generic[R]):
         NotFiniteError
             With the place in the whole table.
         """
-        values = rows.data if is_sparse(rows) else rows
+        values = stored_values(rows)
         accepts_nan = self.missing != "error"
         if (~np.isinf(values) if accepts_nan else np.isfinite(values)).all():
             return
         refused = rows
         if accepts_nan:
             refused = rows.copy()
-            cells = refused.data if is_sparse(refused) else refused
+            cells = stored_values(refused)
             cells[np.isnan(cells)] = 0.0
         error, columns = first_not_finite(refused), self.schema.names
         error.place["row"] += first
@@ -263,8 +268,10 @@ class PCAModel(FittedModel[Fitted]):
         """Scores of rows whose missing cells are filled; incomplete sparse rows are made dense."""
         scores = self.result.scores(self.fill(rows), whiten=self.parameters.whiten)
         if is_sparse(rows):
-            for incomplete in _incomplete_rows(rows):
-                scores[incomplete] = self.block_scores(rows[incomplete].toarray())
+            incomplete = np.flatnonzero(~rows_without_nan(rows))
+            for part in slices(len(incomplete), max(1, _DENSE_NUMBERS // rows.shape[1])):
+                some = incomplete[part]
+                scores[some] = self.block_scores(rows[some].toarray())
         return scores
 
     def engine_scores(self, data: DistributedRows) -> Any:
@@ -307,19 +314,11 @@ class PCAModel(FittedModel[Fitted]):
         ------
         ShapeError, NotFiniteError
         """
-        if is_sparse(scores):
-            scores = scores.toarray()
+        scores = as_dense(scores)
         if scores.dtype.kind != "f" or scores.dtype.itemsize not in (4, 8):
             scores = scores.astype(np.float64)
         self.check_scores(scores, first)
         return self.result.reconstruction(scores, whiten=self.parameters.whiten)
-
-
-def _incomplete_rows(rows: sp.csr_array) -> Iterator[NDArray[np.intp]]:
-    """Yield indices of sparse rows with missing cells, few enough at a time to be made dense."""
-    incomplete = np.flatnonzero(~rows_without_nan(rows))
-    for part in slices(len(incomplete), max(1, _DENSE_NUMBERS // rows.shape[1])):
-        yield incomplete[part]
 
 
 class HasModel(Protocol[M]):

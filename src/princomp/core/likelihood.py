@@ -5,13 +5,13 @@ M. E. Tipping, C. M. Bishop, "Probabilistic principal component analysis", JRSS 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from princomp.core.context import prepared
-from princomp.linalg import FloatArray, empty, svd
-from princomp.summaries import is_sparse
+from princomp.linalg import FloatArray, empty, slices, svd
+from princomp.summaries import as_dense
 
 if TYPE_CHECKING:
     from princomp.core.fitted import Fitted
@@ -91,14 +91,11 @@ def log_likelihood(fitted: Fitted, data: RowArray) -> FloatArray:
     fitted.require_mean()
     out = empty(data.shape[0])
     step = max(1, _CHUNK_SIZE // fitted.p)
-    for start in range(0, len(out), step):
-        rows: Any = data[start : start + step]
-        if is_sparse(rows):
-            rows = rows.toarray()
-        rows = (rows.astype(np.float64) - fitted.mean) - fitted.mean_low
+    for part in slices(len(out), step):
+        rows = (as_dense(data[part]).astype(np.float64) - fitted.mean) - fitted.mean_low
         if fitted.scale is not None:
             rows /= fitted.scale
-        out[start : start + step] = _log_density(fitted, rows, float(np.finfo(data.dtype).eps))
+        out[part] = _log_density(fitted, rows, float(np.finfo(data.dtype).eps))
     if fitted.scale is not None:
         out -= _log_volume(fitted, fitted.scale)
     return out

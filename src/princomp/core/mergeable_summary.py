@@ -42,11 +42,13 @@ def check_memory_to_add(request: Request, p: int) -> None:
     ------
     MemoryLimitError
     """
-    needed = _memory_to_add(p)
-    if p > _FEW_COLUMNS and needed > memory_limit(request.memory):
+    if p <= _FEW_COLUMNS:
+        return
+    needed, limit = _memory_to_add(p), memory_limit(request.memory)
+    if needed > limit:
         raise MemoryLimitError(
             f"a scatter of {p:,} columns takes about {format_bytes(needed)} to add to, and the fit "
-            f"may take {format_bytes(memory_limit(request.memory))}",
+            f"may take {format_bytes(limit)}",
             place={"parameter": "memory_limit"},
             hint="allow more, or use svd_solver='sketch' with a whole number of components",
         )

@@ -14,7 +14,7 @@ import numpy as np
 from princomp import __version__
 from princomp.core.fitted import Fitted
 from princomp.core.fitted_model import PCAModel
-from princomp.core.missing import Filled
+from princomp.core.missing import FILL_METHODS, Filled
 from princomp.core.problem import Problem, RouteChoice
 from princomp.core.request import PCAParameters
 from princomp.core.schema import TableSchema
@@ -78,7 +78,22 @@ _CHOICE = values.Values(
     "a summary, a solver and a reason",
     lambda value: values.TEXTS.allows(value) and len(value) == len(RouteChoice._fields),
 )
-_FILLED = values.Values("a record of filled cells", Filled.is_record)
+_FILLED_VALUES = {
+    "method": values.one_of(*FILL_METHODS),
+    **dict.fromkeys(("cells", "rows", "iterations"), values.COUNT),
+    **dict.fromkeys(("share", "change", "objective"), values.at_least(0)),
+    "converged": values.FLAG,
+}
+
+
+def _is_filled(value: Any) -> bool:
+    """Whether a value holds the fields of :class:`Filled`."""
+    return value.keys() == _FILLED_VALUES.keys() and all(
+        _FILLED_VALUES[name].allows(item) for name, item in value.items()
+    )
+
+
+_FILLED = values.Values("a record of filled cells", _is_filled)
 _DECISION = values.Values("a rule's decision", lambda value: Decision.of_dict(value) is not None)
 
 _FIELDS = {

@@ -1,21 +1,29 @@
-"""The parameters of an estimator, checked once before any work: constraints, and those of a PCA."""
+"""The parameters of a PCA, checked once before any work, and the validated request of a fit."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from numbers import Integral, Real
-from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from princomp.core.constraints import (
+    FLAG,
+    Constraint,
+    array_like,
+    check_parameter,
+    check_parameters,
+    fraction,
+    is_number,
+    one_of,
+    whole_number,
+)
 from princomp.core.missing import FILL_METHODS
 from princomp.core.problem import SOLVERS, Problem
 from princomp.engines import DistributedRows
-from princomp.errors import ConstantColumnError, ParameterError, did_you_mean
+from princomp.errors import ConstantColumnError, ParameterError
 from princomp.io import RowData, Source, TableSource
 from princomp.linalg import FloatArray, byte_count, check_random_state, memory_limit
 from princomp.rules import RULES, Rule, is_rule, rule_of
@@ -28,129 +36,6 @@ RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | Non
 
 # For tables with fewer numbers, and scatters of as many, the free memory is not checked.
 _LARGE_TABLE = 2**23
-
-
-@dataclass(frozen=True)
-class Constraint:
-    """A set of valid values; ``a | b`` accepts what either accepts.
-
-    Parameters
-    ----------
-    accepts : callable
-        Whether a value is valid.
-    alternatives : tuple of str
-        Phrases that complete the sentence "the parameter must be …".
-    """
-
-    accepts: Callable[[Any], bool]
-    alternatives: tuple[str, ...]
-
-    def __or__(self, other: Constraint) -> Constraint:
-        return Constraint(
-            lambda value: self.accepts(value) or other.accepts(value),
-            self.alternatives + other.alternatives,
-        )
-
-    def __str__(self) -> str:
-        *first, last = self.alternatives
-        return f"{', '.join(first)} or {last}" if first else last
-
-
-def one_of(*values: str | None) -> Constraint:
-    """Accept some strings, or None if it is one of the values."""
-    return Constraint(
-        lambda value: (value is None or isinstance(value, str)) and value in values,
-        tuple(map(repr, values)),
-    )
-
-
-def number(
-    minimum: float = -np.inf, maximum: float = np.inf, *, exclusive: bool = False
-) -> Constraint:
-    """Accept finite numbers from ``minimum`` to ``maximum``; ``exclusive`` excludes these two."""
-
-    def accepts(value: Any) -> bool:
-        try:
-            if not (is_number(value, Real) and math.isfinite(value)):
-                return False
-        except OverflowError:  # an integer beyond the range of float
-            return False
-        return bool(minimum < value < maximum if exclusive else minimum <= value <= maximum)
-
-    return Constraint(accepts, (_describe_range("number", minimum, maximum, exclusive),))
-
-
-def whole_number(minimum: float = -np.inf) -> Constraint:
-    """Accept integers of at least ``minimum``."""
-    return Constraint(
-        lambda value: is_number(value, Integral) and bool(value >= minimum),
-        (_describe_range("whole number", minimum, np.inf, False),),
-    )
-
-
-def fraction() -> Constraint:
-    """Accept numbers between 0 and 1 that are not of an integer type."""
-    return Constraint(
-        lambda value: is_number(value, Real) and not is_number(value, Integral) and 0 < value < 1,
-        ("a fraction in (0, 1)",),
-    )
-
-
-def array_like(expected: str) -> Constraint:
-    """Accept anything but texts, truth values and None; arrays are checked where they are used."""
-    return Constraint(
-        lambda value: value is not None and not isinstance(value, str | bool | np.bool_),
-        (expected,),
-    )
-
-
-FLAG = Constraint(lambda value: isinstance(value, bool | np.bool_), ("True", "False"))
-
-
-def check_parameter(name: str, value: object, constraint: Constraint) -> None:
-    """Refuse an invalid value.
-
-    Raises
-    ------
-    ParameterError
-    """
-    if not constraint.accepts(value):
-        raise ParameterError(
-            f"{name}={value!r} is not valid",
-            place={"parameter": name},
-            hint=did_you_mean(value, [one.strip("'") for one in constraint.alternatives])
-            + f"{name} must be {constraint}",
-        )
-
-
-def check_parameters(parameters: object, constraints: Mapping[str, Constraint]) -> None:
-    """Refuse an object whose attributes do not meet their constraints.
-
-    Raises
-    ------
-    ParameterError
-        For the first attribute that does not.
-    """
-    for name, constraint in constraints.items():
-        check_parameter(name, getattr(parameters, name), constraint)
-
-
-def _describe_range(kind: str, minimum: float, maximum: float, exclusive: bool) -> str:
-    """Name a kind of numbers with its limits."""
-    if minimum == -np.inf:
-        return f"a {kind}"
-    if maximum == np.inf:
-        return f"a {kind} {'greater than' if exclusive else 'of at least'} {minimum:g}"
-    return f"a {kind} between {minimum:g} and {maximum:g}{' (exclusive)' * exclusive}"
-
-
-def is_number(value: object, kind: type | UnionType) -> bool:
-    """Whether a value is a number of this kind; True and False are not."""
-    # Built-in types first: a check against an abstract base class takes longer.
-    if type(value) is int or (type(value) is float and kind is Real):
-        return True
-    return isinstance(value, kind) and not isinstance(value, bool | np.bool_)
-
 
 _N_COMPONENTS = (
     whole_number(0) | fraction() | one_of(*RULES) | Constraint(is_rule, ("a rule",)) | one_of(None)

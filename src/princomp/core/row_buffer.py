@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from princomp.linalg import scratch
-from princomp.summaries import Weights, is_sparse
+from princomp.summaries import Weights, as_dense, is_sparse
 
 # Rows that are allocated at first; the storage is doubled as needed.
 _MIN_CAPACITY = 64
@@ -110,7 +110,7 @@ class RowBuffer:
         if all(map(is_sparse, parts)):
             rows = sp.vstack(parts, format="csr")
         else:
-            rows = np.concatenate([part.toarray() if is_sparse(part) else part for part in parts])
+            rows = np.concatenate([as_dense(part) for part in parts])
         if not self._weighted:
             return rows, None
         each = [np.ones(part.shape[0]) if w is None else w for part, w in batches]

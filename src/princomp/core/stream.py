@@ -41,6 +41,7 @@ from princomp.summaries import (
     is_sparse,
     slice_weights,
     stored_bytes,
+    stored_values,
 )
 
 # Rows are buffered until BLOCKS_AT_ONCE blocks can be summed at once, or one block if a block has
@@ -249,26 +250,7 @@ class Stream:
             If the scatter of a triangle does not fit in memory.
         """
         total, dropped = self.summary_and_dropped()
-        notes = self.notes
-        if self.faded or self.decay != 1.0:
-            raise _cannot_remove(
-                "with decay the weight of an old row is not known", "fit without decay"
-            )
-        if isinstance(total, Pair):
-            if self._request.by_range:
-                raise _cannot_remove(
-                    "the smallest and largest values of the other rows are not known",
-                    "use another scale than 'range', such as 'unit'",
-                )
-            total = total.first  # the ranges are no longer needed
-        if isinstance(total, Triangle):
-            if self._request.solver == "full":
-                raise _cannot_remove(
-                    "a triangle (svd_solver='full') cannot give rows back",
-                    "fit with svd_solver='auto' or 'covariance_eigh'",
-                )
-            check_memory_to_add(self._request, self.p)
-            total, notes = Moments.empty(self.p).merge(total), (*notes, _TRIANGLE_SQUARED)
+        total, notes = self._removable(total)
         kind = kind_of(total)
         folded = fold(kind, rows, weights, drop=self.drop, precise=True)
         if folded.dropped > dropped:
@@ -294,6 +276,29 @@ class Stream:
         self._kind, self.notes, self._buffer = kind, notes, RowBuffer()
         self.dropped = dropped - folded.dropped
         self.rows_seen = remaining + self.dropped
+
+    def _removable(self, total: Any) -> tuple[Any, tuple[str, ...]]:
+        """Return a summary from which rows can be removed, and the notes for the plan."""
+        if self.faded or self.decay != 1.0:
+            raise _cannot_remove(
+                "with decay the weight of an old row is not known", "fit without decay"
+            )
+        if isinstance(total, Pair):
+            if self._request.by_range:
+                raise _cannot_remove(
+                    "the smallest and largest values of the other rows are not known",
+                    "use another scale than 'range', such as 'unit'",
+                )
+            total = total.first  # the ranges are no longer needed
+        if not isinstance(total, Triangle):
+            return total, self.notes
+        if self._request.solver == "full":
+            raise _cannot_remove(
+                "a triangle (svd_solver='full') cannot give rows back",
+                "fit with svd_solver='auto' or 'covariance_eigh'",
+            )
+        check_memory_to_add(self._request, self.p)
+        return Moments.empty(self.p).merge(total), (*self.notes, _TRIANGLE_SQUARED)
 
     def merge(self, other: Stream) -> None:
         """Add all rows of another stream, as rows that follow these: with decay, these fade.
@@ -418,7 +423,7 @@ def _check_decay(request: Request) -> None:
 
 def _squares_fit(rows: Any) -> bool:
     """Whether the rows are finite and small enough to be squared, found in one pass."""
-    values = rows.data if is_sparse(rows) else rows
+    values = stored_values(rows)
     # With a NaN, both max and min are NaN, and the comparison is false.
     return not values.size or bool(float(max(values.max(), -values.min())) < _SAFE_VALUE)
 

@@ -34,6 +34,7 @@ from princomp.summaries import (
     rows_without_nan,
     slice_weights,
     stored_bytes,
+    stored_values,
 )
 
 # Tables with fewer numbers are summed before a thread would have started.
@@ -319,7 +320,7 @@ def first_counted_fault(block: RowArray, weights: Weights, *, drop: bool) -> Not
         counts &= weights > 0
     kept = np.flatnonzero(counts)
     counted = block[kept]
-    if np.isfinite(counted.data if is_sparse(counted) else counted).all():
+    if np.isfinite(stored_values(counted)).all():
         return None
     error = first_not_finite(counted)
     error.place["row"] = int(kept[error.place["row"]])

@@ -24,6 +24,7 @@ from princomp.summaries import (
     divisors,
     is_sparse,
     rows_without_nan,
+    stored_values,
 )
 
 _MISSING_HINT = "fill the cells, or use missing='drop', missing='em' or missing='nipals'"
@@ -84,7 +85,7 @@ def complete_rows(
         If no row is left.
     """
     rows, positive = rows_with_weight(table[0], weights)
-    if np.isfinite(_values(rows)).all():
+    if np.isfinite(stored_values(rows)).all():
         return rows, positive, 0
     if imputer is not None:  # it has refused infinite values
         rows = imputer.impute(rows)  # rows without any known cell stay as they are
@@ -115,18 +116,13 @@ def fill_cells(
     These are the rows that still have missing cells: those cells become zero, and the caller
     replaces their scores by NaN.
     """
-    if missing == "error" or np.isfinite(_values(rows)).all():
+    if missing == "error" or np.isfinite(stored_values(rows)).all():
         return rows, None
     filled = rows.copy() if imputer is None else fitted_model(imputer).fill(rows)
     unknown = ~rows_without_nan(filled)
-    cells = _values(filled)
+    cells = stored_values(filled)
     cells[np.isnan(cells)] = 0
     return filled, unknown
-
-
-def _values(rows: RowArray) -> FloatArray:
-    """Return the values that an array of rows stores."""
-    return rows.data if is_sparse(rows) else rows
 
 
 def rows_with_weight(data: RowArray, weights: Weights) -> tuple[RowArray, Weights]:

@@ -23,6 +23,7 @@ from princomp.linalg import (
     add_outer,
     column_sums,
     empty,
+    frozen,
     part_of,
     restore_underflowed,
     scratch,
@@ -225,6 +226,4 @@ def sampled_rows(m: int, count: int = _SAMPLE) -> NDArray[np.intp]:
     part = np.arange(count, dtype=np.uint64)
     begin, end = part * m // count, (part + 1) * m // count
     place = part * _GOLDEN % 2**32 * (end - begin) >> np.uint64(32)
-    rows = (begin + place).astype(np.intp)
-    rows.setflags(write=False)
-    return rows
+    return frozen((begin + place).astype(np.intp))

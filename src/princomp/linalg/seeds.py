@@ -22,11 +22,9 @@ def check_random_state(random_state: object) -> None:
         ``Generator``.
     """
     number = int_or_none(random_state)
-    if number is not None:
-        valid = 0 <= number <= _LARGEST
-    else:
-        valid = isinstance(random_state, np.random.RandomState | np.random.Generator)
-    if not valid and random_state is not None:
+    is_seed = number is not None and 0 <= number <= _LARGEST
+    generators = np.random.RandomState | np.random.Generator | None
+    if not (is_seed or isinstance(random_state, generators)):
         raise ParameterError(
             f"random_state={random_state!r} is not valid",
             place={"parameter": "random_state"},

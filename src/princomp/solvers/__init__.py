@@ -15,7 +15,9 @@ randomized      randomized SVD with scikit-learn's parameters
 Block Lanczos searches for the largest eigenpairs
 
 search          main loop: each step grows a search space, and a rule ends the search
-lanczos         the k largest pairs of an operator; when to stop or abandon, and missed copies
+lanczos         the k largest pairs of an operator, each to a given residual
+stopping        when to compute residuals, and when to abandon a search
+missed          larger eigenvalues that a search may have missed
 scatter_search  top k of a scatter in memory
 row_search      top k of rows in memory; a forecast and a first block from a sample of them
 share_search    pairs that make up a share of the variance, of a scatter or of rows in memory

@@ -13,7 +13,7 @@ from .krylov import (
     max_krylov_vectors as max_krylov_vectors,
     solve_blocks as solve_blocks,
 )
-from .lanczos import AbandonRule as AbandonRule, lanczos as lanczos
+from .lanczos import lanczos as lanczos
 from .nystrom import (
     SKETCH_PANEL as SKETCH_PANEL,
     TEST_DIRECTIONS as TEST_DIRECTIONS,
@@ -38,3 +38,4 @@ from .share_search import (
     too_many_components as too_many_components,
 )
 from .spectrum import Spectrum as Spectrum, completed as completed
+from .stopping import AbandonRule as AbandonRule

@@ -11,20 +11,23 @@ block orthogonal to the pairs found, until nothing larger appears.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from princomp.errors import DataError
 from princomp.linalg import EPS, FloatArray, Operator
 from princomp.solvers.bases import orthonormal
+from princomp.solvers.missed import (
+    COPY_UNITS,
+    may_hide_copies,
+    miss_probability,
+    relative_to_last,
+    rest_is_smaller,
+)
 from princomp.solvers.search import Pairs, SearchSpace, search
-
-# Called with the forecast of further products and the number so far; returns true to end a search.
-Abandon: TypeAlias = Callable[[float, int], bool]
+from princomp.solvers.stopping import Abandon, Forecast, StallDetector
 
 # Measured on sparse 30,000 × 6,000 rows with a flat spectrum and two scatters of order 2,000:
 # blocks of 4 and room for 128 vectors take half the time of blocks of 16, and a quarter less than
@@ -90,7 +93,7 @@ class TopPairs:
             values[0], np.finfo(np.float64).tiny
         )
         tol = self.tol
-        if values[k - 1] <= _COPY_UNITS * tol * values[0]:
+        if values[k - 1] <= COPY_UNITS * tol * values[0]:
             # Residuals below tol could not distinguish the last values from larger ones.
             tol = self.least_tol
         worst = residuals[:k].max() / max(tol, EPS)
@@ -109,15 +112,7 @@ class TopPairs:
             self._begin()
             return None
         if done or (self.abandon is not None and self.abandon(products_left, products)):
-            missed = 0.0
-            if not (exhausted or rest_is_smaller(self.trace, values[:k])):
-                error = relative_to_last(values[:k], max(largest, tol))
-                missed = miss_probability(space.size, self.copies, error)
-                # Copies that exceed the last value by no more than the tolerance are not searched.
-                if self._values_before is None and may_hide_copies(
-                    values[:k], self.copies, tol, within_tol=True
-                ):
-                    missed = 1.0
+            missed = 0.0 if exhausted else self._missed(space.size, values[:k], largest, tol)
             vectors = (coordinates[:k] @ space.vectors).T
             found = np.maximum(residuals[:k], space.overlap)
             return Pairs(values[:k], vectors, found * values[0], products, done, missed)
@@ -126,16 +121,24 @@ class TopPairs:
             space.restart(values[:keep], coordinates[:keep])
         return None
 
+    def _missed(self, size: int, values: FloatArray, residual: float, tol: float) -> float:
+        """Upper bound of the probability that an eigenvalue larger than the last is missing."""
+        if rest_is_smaller(self.trace, values):
+            return 0.0
+        # Copies that exceed the last value by no more than the tolerance are not searched.
+        checked = self._values_before is not None
+        if not checked and may_hide_copies(values, self.copies, tol, within_tol=True):
+            return 1.0
+        return miss_probability(size, self.copies, relative_to_last(values, max(residual, tol)))
+
     def _may_hide_copies(self, values: FloatArray, tol: float) -> bool:
         """Whether to look for more copies: some may be hidden, and the last check found some."""
-        if rest_is_smaller(self.trace, values):
-            return False
-        if not may_hide_copies(values, self.copies, tol):
+        if rest_is_smaller(self.trace, values) or not may_hide_copies(values, self.copies, tol):
             return False
         if self._values_before is None:
             return True
         rounding = max(tol, self._residual_before) * values[0]
-        return bool((values - self._values_before).max() > _COPY_UNITS * rounding)
+        return bool((values - self._values_before).max() > COPY_UNITS * rounding)
 
 
 def lanczos(
@@ -258,152 +261,3 @@ def lanczos_without_constants(
     vectors[np.flatnonzero(column_scatter == 0)[:more], np.arange(found, k)] = 1.0
     values, residuals = np.pad(pairs.values, (0, more)), np.pad(pairs.residuals, (0, more))
     return replace(pairs, values=values, vectors=vectors, residuals=residuals)
-
-
-# ---- when to compute the residuals, and when to stop -------------------------------------
-
-# A "check" computes the residuals of a search. The next check is after this share of the forecast
-# products, because the residual falls faster and faster. A check costs an eigendecomposition, but
-# an unnecessary product costs more.
-_SKIPPED = 0.5
-# For any forecast, check the residual again after at most this share of additional products,
-# because it falls faster and faster. Sparse 100,000 × 20,000 rows then take 14 and 19 passes
-# (float32 and float64) instead of 18 and 28.
-_CHECK_SHARE = 0.5
-# A residual that stopped falling is accepted up to this size; the certificate reports it.
-_ACCEPTED_RESIDUAL = 1e-4
-# A residual below _NEAR_TOLERANCE times the tolerance may have stopped falling due to rounding of
-# the products. Then _REDUCED_PATIENCE times the usual patience is enough.
-_NEAR_TOLERANCE, _REDUCED_PATIENCE = 64.0, 0.1
-# The first forecasts are often four times too high, or a tenth of the true number. They count only
-# after this share of the products that the alternative costs.
-_TRUSTED_FROM = 0.25
-
-
-class Forecast:
-    """Forecasts the remaining products, and the next check, from the decrease of the residual."""
-
-    def __init__(self) -> None:
-        self.next_check, self._products, self._worst = 0, 0, np.inf
-
-    def update(self, products: int, worst: float) -> float:
-        """Forecast the products until ``worst`` is below 1; infinity if it does not decrease."""
-        previous, products_between = self._worst, products - self._products
-        self._products, self._worst = products, worst
-        self.next_check = products + 1
-        if not (np.isfinite(previous) and 0 < worst < previous):
-            return np.inf
-        products_left = float(np.log(max(worst, 1.0)) / np.log(previous / worst)) * products_between
-        skipped = min(_SKIPPED * products_left, _CHECK_SHARE * products, 1e6)
-        self.next_check = products + max(1, int(skipped))
-        return products_left
-
-
-class AbandonRule:
-    """Abandons a search that would take longer than an alternative.
-
-    Parameters
-    ----------
-    max_products : float
-        Number of products that take as long as the alternative.
-    """
-
-    def __init__(self, max_products: float) -> None:
-        self._max_products = max_products
-
-    def __call__(self, products_left: float, products: int) -> bool:
-        """Whether to abandon, given the forecast of further products and the number so far."""
-        trusted = products >= _TRUSTED_FROM * self._max_products
-        return trusted and self.should_skip(products_left)
-
-    def should_skip(self, products_left: float) -> bool:
-        """Whether not to start the search, given the forecast from a sample of rows."""
-        return bool(np.isfinite(products_left)) and products_left > self._max_products
-
-
-class StallDetector:
-    """Detects that the residual has not halved in ``patience`` checks, usually due to rounding."""
-
-    def __init__(self, patience: int) -> None:
-        self.best, self.checks_since_best, self.patience = np.inf, 0, patience
-
-    def stalled(self, residual: float, worst: float = np.inf) -> bool:
-        """Whether to stop because the residual no longer falls.
-
-        Parameters
-        ----------
-        residual : float
-            Largest residual, relative to the first eigenvalue.
-        worst : float
-            Largest residual in units of the tolerance.
-
-        Raises
-        ------
-        DataError
-            If the residual stopped falling and is still too large.
-        """
-        if residual < 0.5 * self.best:
-            self.best, self.checks_since_best = residual, 0
-            return False
-        self.checks_since_best += 1
-        reduction = _REDUCED_PATIENCE if worst < _NEAR_TOLERANCE else 1.0
-        if self.checks_since_best < self.patience * reduction:
-            return False
-        if residual > _ACCEPTED_RESIDUAL:
-            raise DataError(
-                f"the Lanczos search stalled at a residual of {residual:.1e}",
-                hint="choose svd_solver='full' or 'covariance_eigh'",
-            )
-        return True
-
-
-# ---- eigenvalues that a search may have missed -------------------------------------------
-
-# Eigenvalues that differ by less than this share count as copies: the search separates others.
-# Differences below _COPY_UNITS times the tolerance count as rounding.
-_TIED, _COPY_UNITS = 1e-3, 16
-# Bound of the rounding errors of a trace and of the sum of eigenvalues, relative to the trace.
-_SLACK = 1e-6
-
-
-def may_hide_copies(
-    values: FloatArray, copies: int, tol: float, *, within_tol: bool = False
-) -> bool:
-    """Whether eigenvalues larger than the last of those found (k,) may be hidden.
-
-    A search from ``copies`` random vectors finds at most that many copies of an eigenvalue. Copies
-    may be missing only if at least that many of the values above the last one agree. Values that
-    are only larger by about the tolerance of the search count with ``within_tol``.
-    """
-    above = values[:-1]
-    if copies > len(above):
-        return False
-    largest, smallest = above[: len(above) - copies + 1], above[copies - 1 :]
-    tied = largest - smallest <= np.maximum(_TIED * largest, _COPY_UNITS * tol * values[0])
-    least = EPS if within_tol else max(tol, EPS)
-    larger = largest - values[-1] > _COPY_UNITS * least * values[0]
-    return bool((tied & larger).any())
-
-
-def miss_probability(size: int, copies: int, error: float) -> float:
-    """Upper bound of the probability that a search misses an eigenvalue larger than its last.
-
-    The smallest singular value of a random w × w matrix is below δ / √w with probability δ
-    (Edelman 1988). So with probability 1 − δ, a random block of w = ``copies`` vectors has a
-    component of at least δ / √(w·size) along each of w eigenvectors. The search ends when the
-    errors of the wanted vectors are at most ``error``: their residuals, relative to the last
-    eigenvalue. A vector with an eigenvalue that is clearly larger grows faster than they do, so it
-    stays hidden only if its component in the start was less than that.
-    """
-    return min(1.0, error * math.sqrt(size * copies))
-
-
-def relative_to_last(values: FloatArray, error: float) -> float:
-    """Convert an error in units of the first value to units of the last value that exceeds it."""
-    last = values[values > error * values[0]].min(initial=values[0])
-    return float(error * values[0] / max(last, np.finfo(np.float64).tiny))
-
-
-def rest_is_smaller(trace: float | None, values: FloatArray) -> bool:
-    """Whether all other eigenvalues add up to less than the last one of ``values``."""
-    return trace is not None and bool(trace * (1.0 + _SLACK) - values.sum() < values[-1])

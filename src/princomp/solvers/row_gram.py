@@ -11,9 +11,10 @@ import numpy as np
 
 from princomp.linalg import EPS, FloatArray, eigh_top
 from princomp.solvers.dense import eigenpairs, roundoff
-from princomp.solvers.lanczos import AbandonRule, lanczos
+from princomp.solvers.lanczos import lanczos
 from princomp.solvers.ritz import FEWEST_UNITS, axes_of_rows, bound_of_rows, residuals_of
 from princomp.solvers.spectrum import Spectrum
+from princomp.solvers.stopping import AbandonRule
 from princomp.summaries import CentredRows, Columns
 
 # If k is below _FEW of n, only the wanted eigenvectors are computed: 10 of 1,000 take 51 ms with

@@ -16,9 +16,10 @@ from princomp.linalg import FloatArray
 from princomp.solvers import ritz
 from princomp.solvers.bases import orthonormal
 from princomp.solvers.dense import roundoff_of_images
-from princomp.solvers.lanczos import Abandon, lanczos, lanczos_without_constants
+from princomp.solvers.lanczos import lanczos, lanczos_without_constants
 from princomp.solvers.search import Pairs
 from princomp.solvers.spectrum import Spectrum
+from princomp.solvers.stopping import Abandon
 from princomp.summaries import CentredRows, Columns, DenseRows
 
 # A product reads all rows, so a block has as many vectors as a product multiplies at once, and as

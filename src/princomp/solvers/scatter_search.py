@@ -11,10 +11,11 @@ import numpy as np
 from princomp.kernels import Affine, forward, padded
 from princomp.linalg import EPS, FloatArray, Operator, empty, for_each, slices
 from princomp.solvers.dense import roundoff_of_products
-from princomp.solvers.lanczos import AbandonRule, lanczos_without_constants
+from princomp.solvers.lanczos import lanczos_without_constants
 from princomp.solvers.ritz import FEWEST_UNITS, spectrum_of, without_variance
 from princomp.solvers.search import Pairs
 from princomp.solvers.spectrum import Spectrum
+from princomp.solvers.stopping import AbandonRule
 from princomp.summaries import Moments
 
 # A block has _BLOCK vectors for every _AXES_PER_BLOCK axes, and the search space has room for

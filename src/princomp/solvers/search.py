@@ -45,7 +45,7 @@ class Pairs:
         False if the search was abandoned; the pairs are then the best so far.
     missed : float
         Upper bound of the probability that a larger eigenvalue is missing; see
-        :func:`~princomp.solvers.lanczos.miss_probability`.
+        :func:`~princomp.solvers.missed.miss_probability`.
     """
 
     values: FloatArray

@@ -13,7 +13,7 @@ import numpy as np
 
 from princomp.linalg import EPS, FloatArray, Operator
 from princomp.solvers.bases import orthonormal
-from princomp.solvers.lanczos import may_hide_copies, miss_probability, relative_to_last
+from princomp.solvers.missed import may_hide_copies, miss_probability, relative_to_last
 from princomp.solvers.ritz import FEWEST_UNITS
 from princomp.solvers.row_search import spectrum_of_pairs, tolerance
 from princomp.solvers.scatter_search import products_with, spectrum_of_scatter, trace_scale
@@ -49,18 +49,18 @@ class ShareOfTrace:
         The sum of eigenvalues to exceed.
     tol : float
         Largest residual of each pair, relative to the largest eigenvalue.
-    max_pairs : float
-        The search is abandoned if it needs more pairs than this.
+    max_vectors : int
+        Room in the search space; a search that needs more pairs than fit is abandoned.
 
     Attributes
     ----------
     too_many : bool
-        Whether the search was abandoned because it needs more than ``max_pairs`` pairs.
+        Whether the search was abandoned because it needs too many pairs.
     """
 
     target: float
     tol: float
-    max_pairs: float
+    max_vectors: int
     too_many: bool = False
     _next_check: int = _FIRST_CHECK
 
@@ -76,9 +76,8 @@ class ShareOfTrace:
         residuals = space.residuals(coordinates)
         passed = np.flatnonzero(np.cumsum(values) > self.target)
         k = int(passed[0]) + 1 if passed.size else None
-        self.too_many = (
-            k is None and _estimated_sum(values, residuals, self.max_pairs) < self.target
-        )
+        max_pairs = self.max_vectors / _VECTORS_PER_PAIR
+        self.too_many = k is None and _estimated_sum(values, residuals, max_pairs) < self.target
         if k is not None and residuals[:k].max() <= self.tol * values[0]:
             if may_hide_copies(values[:k], _BLOCK, self.tol, within_tol=True):
                 return _abandoned(space.products)
@@ -102,8 +101,9 @@ def search_share(moments: Moments, share: float) -> Spectrum | None:
     scale = trace_scale(trace)
     if not scale:
         return None
-    product, max_vectors = products_with(moments.scatter, scale), int(_SCATTER_SPACE * moments.p)
-    pairs, _ = _search(product, moments.p, share * trace / scale, max_vectors, FEWEST_UNITS * EPS)
+    max_vectors = int(_SCATTER_SPACE * moments.p)
+    rule = ShareOfTrace(share * trace / scale, FEWEST_UNITS * EPS, max_vectors)
+    pairs = _search(products_with(moments.scatter, scale), moments.p, max_vectors, rule)
     if not pairs.converged:
         return None
     return spectrum_of_scatter(pairs, moments, scale, orthonormal(pairs.vectors.T))
@@ -126,9 +126,10 @@ def search_rows_share(
     share : float
         In (0, 1).
     """
-    p, tol = columns.p, tolerance(rows, tol)
+    max_vectors = max_share_vectors(columns.p)
     target = share * float(columns.column_scatter.sum())
-    pairs, _ = _search(rows.images, p, target, max_share_vectors(p), tol)
+    rule = ShareOfTrace(target, tolerance(rows, tol), max_vectors)
+    pairs = _search(rows.images, columns.p, max_vectors, rule)
     if not pairs.converged:
         return None, pairs.products
     spectrum, passes = spectrum_of_pairs(rows, columns, pairs)
@@ -141,29 +142,19 @@ def too_many_components(sample: CentredRows, trace: float, share: float, *, tol:
     ``trace`` is the approximate trace of the scatter of the sample.
     """
     p = sample.shape[1]
-    max_vectors, tol = min(_FIRST_CHECK, max_share_vectors(p)), tolerance(sample, tol)
-    _, too_many = _search(sample.images, p, share * trace, max_vectors, tol, max_share_vectors(p))
-    return too_many
+    max_vectors = max_share_vectors(p)
+    rule = ShareOfTrace(share * trace, tolerance(sample, tol), max_vectors)
+    _search(sample.images, p, min(_FIRST_CHECK, max_vectors), rule)
+    return rule.too_many
 
 
-def _search(
-    product: Operator,
-    p: int,
-    target: float,
-    max_vectors: int,
-    tol: float,
-    larger_max_vectors: int | None = None,
-) -> tuple[Pairs, bool]:
-    """Search in a space of ``max_vectors`` vectors (p,); also tell whether it needs too many pairs.
-
-    If this only tests whether a larger search pays, ``larger_max_vectors`` is that of the latter.
-    """
-    if not target > 0 or max_vectors < 2 * _BLOCK:
-        return _abandoned(0), False
+def _search(product: Operator, p: int, max_vectors: int, rule: ShareOfTrace) -> Pairs:
+    """Search in a space of ``max_vectors`` vectors (p,); abandoned at once if it is too small."""
+    if not rule.target > 0 or max_vectors < 2 * _BLOCK:
+        return _abandoned(0)
     rng = np.random.default_rng(0)
-    space = SearchSpace(product, orthonormal(rng.standard_normal((_BLOCK, p))), max_vectors, tol)
-    rule = ShareOfTrace(target, tol, (larger_max_vectors or max_vectors) / _VECTORS_PER_PAIR)
-    return search(space, rule, rng), rule.too_many
+    first = orthonormal(rng.standard_normal((_BLOCK, p)))
+    return search(SearchSpace(product, first, max_vectors, rule.tol), rule, rng)
 
 
 def _abandoned(products: int) -> Pairs:

@@ -3,10 +3,10 @@ from .blocks import (
     Block as Block,
     SampleWeight as SampleWeight,
     Weights as Weights,
+    as_dense as as_dense,
     block_rows as block_rows,
     blocks_per_task as blocks_per_task,
     check_frequencies as check_frequencies,
-    check_mergeable as check_mergeable,
     check_weights as check_weights,
     checked_block as checked_block,
     column_overflow as column_overflow,
@@ -18,6 +18,7 @@ from .blocks import (
     rows_without_nan as rows_without_nan,
     slice_weights as slice_weights,
     stored_bytes as stored_bytes,
+    stored_values as stored_values,
 )
 from .centred import (
     Names as Names,
@@ -33,7 +34,6 @@ from .centred_rows import (
 from .columns import Columns as Columns
 from .dense_rows import DenseRows as DenseRows
 from .device_faults import (
-    check_read_once as check_read_once,
     counted_rows as counted_rows,
     fault_in as fault_in,
     first_fault as first_fault,

@@ -73,6 +73,25 @@ def is_sparse(block: object) -> TypeGuard[CSR]:
     return not isinstance(block, np.ndarray) and sp.issparse(block)
 
 
+def as_dense(block: Block) -> FloatArray:
+    """Return the rows as an ordinary array; only sparse ones are copied."""
+    return block.toarray() if is_sparse(block) else block
+
+
+def stored_values(block: Block) -> FloatArray:
+    """Return the numbers that the rows store, without a copy: of sparse ones, their entries."""
+    return block.data if is_sparse(block) else block
+
+
+def rows_without_nan(block: Block) -> NDArray[np.bool_]:
+    """Return which rows (m,) have no NaN."""
+    if not is_sparse(block):
+        return np.asarray(~np.isnan(block).any(axis=1))
+    row_of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+    missing = np.bincount(row_of[np.isnan(block.data)], minlength=block.shape[0])
+    return missing == 0
+
+
 def stored_bytes(data: Block) -> int:
     """Bytes that the rows take in memory."""
     if is_sparse(data):
@@ -199,8 +218,7 @@ def check_finite(sums: FloatArray, block: Block) -> None:
     """
     if math.isfinite(np.add.reduce(sums)):
         return
-    values = block.data if is_sparse(block) else block
-    if not np.isfinite(values).all():
+    if not np.isfinite(stored_values(block)).all():
         raise first_not_finite(block)
     if not np.isfinite(sums).all():
         raise sum_overflow()
@@ -241,15 +259,6 @@ def first_not_finite(block: Block) -> NotFiniteError:
     error = NotFiniteError("a value is not finite", place={"row": row, "column": column})
     error.value = value
     return error
-
-
-def rows_without_nan(block: Block) -> NDArray[np.bool_]:
-    """Return which rows (n,) have no NaN."""
-    if not is_sparse(block):
-        return np.asarray(~np.isnan(block).any(axis=1))
-    row_of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
-    missing = np.bincount(row_of[np.isnan(block.data)], minlength=block.shape[0])
-    return missing == 0
 
 
 def check_mergeable(one: Any, other: Any) -> None:

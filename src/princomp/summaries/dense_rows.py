@@ -196,17 +196,16 @@ class DenseRows(Affine):
             total = self._buffer(padded.shape)
             return total, dense.images(self.part(rows), padded, total, shift=shift)
 
-        image = np.zeros((m, p)).T
         parts = map_in_order(piece, self._row_pieces, self._threads)
         whole, score_sums = next(parts)
         for total, sums in parts:
             whole += total
             score_sums += sums
             self.spare_buffers.append(total)
-        if self.low is None:
-            image[:] = whole[:, :m]
-        else:
-            np.subtract(whole[:, :m], np.outer(self.low, score_sums[:m]), out=image)
+        image = empty((m, p)).T
+        image[:] = whole[:, :m]
+        if self.low is not None:
+            image -= np.outer(self.low, score_sums[:m])
         self.spare_buffers.append(whole)
         return image
 

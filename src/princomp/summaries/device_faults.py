@@ -40,10 +40,9 @@ def fault_in(space: Space, block: DeviceBlock, drop: bool) -> NotFiniteError | N
         bad = bad & ~xp.any(xp.isnan(rows), axis=1)[:, None]
     if block.weights is not None:
         bad = bad & (block.weights > 0)[:, None]
-    if not bool(xp.any(bad)):
+    if (cell := space.first_true(bad)) is None:
         return None
-    row = int(xp.argmax(xp.astype(xp.any(bad, axis=1), xp.int8)))
-    column = int(xp.argmax(xp.astype(bad[row, :], xp.int8)))
+    row, column = cell
     place = {"row": block.start + row, "column": column}
     error = NotFiniteError("a value is not finite", place=place)
     error.value = float(rows[row, column])

@@ -126,7 +126,7 @@ class Moments(Centred):
             return cls.empty(p)
         if is_sparse(block) and block.nnz < _DENSE_FROM * m * p:
             return _of_sparse(block, weights)
-        dense = block.toarray() if is_sparse(block) else block
+        dense = blocks.as_dense(block)
         if p >= wide.MIN_COLUMNS:
             return _add_block(cls.empty(p), dense, weights, precise, threads=1).to_host()
         return _of_dense(dense, weights, precise)
@@ -147,7 +147,7 @@ class Moments(Centred):
         block, weights = blocks.checked_block(block, weights)
         if block.shape[0] == 0:
             return moments
-        return _add_block(moments, block.toarray() if is_sparse(block) else block, weights, precise)
+        return _add_block(moments, blocks.as_dense(block), weights, precise)
 
     @classmethod
     def of_covariance(cls, covariance: FloatArray, mean: FloatArray, rows: float) -> Moments:

@@ -20,8 +20,11 @@ KINDS: dict[str, Any] = {
 }
 
 
-def pack(summary: Any, prefix: str = "", kinds: dict[str, Any] = KINDS) -> tuple[Any, Any]:
-    """Return the arrays of a summary by prefixed name, and a dictionary of its plain values."""
+def pack(summary: Any, prefix: str, kinds: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the arrays of a summary by prefixed name, and a dictionary of its plain values.
+
+    ``kinds`` are the possible kinds of summaries, by their lower-case names.
+    """
     if isinstance(summary, Pair):
         arrays, first = pack(summary.first, prefix + "first.", kinds)
         more, second = pack(summary.second, prefix + "second.", kinds)
@@ -41,7 +44,7 @@ def pack(summary: Any, prefix: str = "", kinds: dict[str, Any] = KINDS) -> tuple
 
 
 def unpack(
-    arrays: dict[str, Any], values: dict[str, Any], prefix: str = "", kinds: dict[str, Any] = KINDS
+    arrays: dict[str, Any], values: dict[str, Any], prefix: str, kinds: dict[str, Any]
 ) -> Any:
     """Return the summary that was given to ``pack``.
 

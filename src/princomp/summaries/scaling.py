@@ -48,46 +48,36 @@ def divisors(
         If ``scale`` is a series whose labels are the names in another order.
     """
     check_range(summary, names, each=True)
-    if isinstance(scale, str):
-        deviation = np.sqrt(summary.column_scatter / (summary.rows - 1.0))
-        if scale == "unit":
-            divisor = deviation
-        elif scale == "pareto":
-            divisor = np.sqrt(deviation)
-        elif extremes is None:
-            raise NotAvailableError(
-                "the range of the columns was not kept by this fit",
-                hint="fit with scale='range', or give the ranges as an array",
-            )
-        else:
-            divisor = extremes.spread
-        zero_columns = np.flatnonzero(divisor == 0)
-        if not zero_columns.size:
-            return divisor
-        if constant in ("zero", "drop"):
-            return np.where(divisor == 0, 1.0, divisor)
-        listed = ", ".join(f"column {column_name(names, c)!r}" for c in zero_columns[:5])
-        others = "" if zero_columns.size <= 5 else f" and {zero_columns.size - 5} more"
-        hint = (
-            f"leave the constant column{'s' * (zero_columns.size > 1)} out, or set constant='drop'"
+    if not isinstance(scale, str):
+        divisor = checked_divisors(scale, summary.p, names)
+        _check_scaled_squares(summary, divisor)
+        return divisor
+    deviation = np.sqrt(summary.column_scatter / (summary.rows - 1.0))
+    if scale == "unit":
+        divisor = deviation
+    elif scale == "pareto":
+        divisor = np.sqrt(deviation)
+    elif extremes is None:
+        raise NotAvailableError(
+            "the range of the columns was not kept by this fit",
+            hint="fit with scale='range', or give the ranges as an array",
         )
-        raise ConstantColumnError(
-            f"scale={scale!r} cannot divide by the spread of a constant column: {listed}{others}",
-            place={"column": column_name(names, zero_columns[0])},
-            hint=f"{leave_out_hint(zero_columns, names) if constant is None else hint}; "
-            "scale can also be an array of divisors",
-        )
-    divisor = checked_divisors(scale, summary.p, names)
-    squares = summary.column_scatter
-    with np.errstate(over="ignore"):
-        scaled = squares / divisor / divisor
-    if not np.isfinite(scaled).all() or (squares.any() and not scaled.any()):
-        raise NotFiniteError(
-            "the squares of the columns, divided by scale, leave the range of float64",
-            place={"parameter": "scale"},
-            hint="multiply scale by a power of ten: only the unit of the components changes",
-        )
-    return divisor
+    else:
+        divisor = extremes.spread
+    zero_columns = np.flatnonzero(divisor == 0)
+    if not zero_columns.size:
+        return divisor
+    if constant in ("zero", "drop"):
+        return np.where(divisor == 0, 1.0, divisor)
+    listed = ", ".join(f"column {column_name(names, c)!r}" for c in zero_columns[:5])
+    others = "" if zero_columns.size <= 5 else f" and {zero_columns.size - 5} more"
+    hint = f"leave the constant column{'s' * (zero_columns.size > 1)} out, or set constant='drop'"
+    raise ConstantColumnError(
+        f"scale={scale!r} cannot divide by the spread of a constant column: {listed}{others}",
+        place={"column": column_name(names, zero_columns[0])},
+        hint=f"{leave_out_hint(zero_columns, names) if constant is None else hint}; "
+        "scale can also be an array of divisors",
+    )
 
 
 def leave_out_hint(columns: NDArray[np.intp], names: Names) -> str:
@@ -158,3 +148,16 @@ def checked_divisors(scale: ArrayLike, p: int, names: Names) -> FloatArray:
             hint="a column that is not to be scaled has divisor 1",
         )
     return divisor.copy()
+
+
+def _check_scaled_squares(summary: Centred, divisor: FloatArray) -> None:
+    """Raise NotFiniteError if the squares of the divided columns overflow or vanish."""
+    squares = summary.column_scatter
+    with np.errstate(over="ignore"):
+        scaled = squares / divisor / divisor
+    if not np.isfinite(scaled).all() or (squares.any() and not scaled.any()):
+        raise NotFiniteError(
+            "the squares of the columns, divided by scale, leave the range of float64",
+            place={"parameter": "scale"},
+            hint="multiply scale by a power of ten: only the unit of the components changes",
+        )

@@ -15,7 +15,7 @@ import numpy as np
 
 from princomp.errors import ShapeError
 from princomp.kernels import native
-from princomp.linalg import EPS, FloatArray, slices
+from princomp.linalg import EPS, FloatArray, frozen, slices
 from princomp.summaries.blocks import Block, Weights, check_mergeable, checked_block, is_sparse
 from princomp.summaries.centred import Centred, Joined, as_kind
 from princomp.summaries.centred_rows import centre_rows, safe_exponent
@@ -48,9 +48,7 @@ def directions(p: int, width: int, seed: int) -> FloatArray:
     They are float32, because their precision does not matter as long as every block is multiplied
     by the same numbers.
     """
-    omega = np.random.default_rng(seed).standard_normal((p, width), dtype=np.float32)
-    omega.flags.writeable = False
-    return omega
+    return frozen(np.random.default_rng(seed).standard_normal((p, width), dtype=np.float32))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -99,6 +99,14 @@ class Space:
             part = matrix[some, :]
             part += (factor * vector[some])[:, None] * vector[None, :]
 
+    def first_true(self, mask: DeviceArray) -> tuple[int, int] | None:
+        """Return row and column of the first true entry of an array (n, p), or None."""
+        xp = self.xp
+        if not bool(xp.any(mask)):
+            return None
+        row = int(xp.argmax(xp.astype(xp.any(mask, axis=1), xp.int8)))
+        return row, int(xp.argmax(xp.astype(mask[row, :], xp.int8)))
+
     def all_finite(self, array: DeviceArray) -> bool:
         """Whether there is no NaN and no infinity; copies one number to the host."""
         return bool(self.xp.all(self.xp.isfinite(array)))

@@ -10,7 +10,7 @@ import numpy as np
 from princomp.kernels import is_shift_far, shift_of
 from princomp.linalg import EPS, FloatArray, column_sums, qr_r, restore_underflowed, two_sum
 from princomp.summaries import blocks
-from princomp.summaries.blocks import Block, Weights, is_sparse
+from princomp.summaries.blocks import Block, Weights
 from princomp.summaries.centred import Centred
 
 # Fewest rows that are factored at a time. LAPACK adds products one by one: if the first is large
@@ -78,8 +78,7 @@ class Triangle(Centred):
         block, weights = blocks.checked_block(block, weights)
         if block.shape[0] == 0:
             return cls.empty(block.shape[1])
-        dense = block.toarray() if is_sparse(block) else block
-        dense = np.ascontiguousarray(dense, dtype=np.float64)
+        dense = np.ascontiguousarray(blocks.as_dense(block), dtype=np.float64)
         with np.errstate(all="ignore"):
             rows = float(len(dense)) if weights is None else float(weights.sum())
             shift = shift_of(dense, weights)

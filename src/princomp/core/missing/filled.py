@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -91,21 +91,6 @@ class Filled:
     converged: bool
     change: float
     objective: float
-
-    @staticmethod
-    def is_record(document: Any) -> bool:
-        """Whether a document holds such a record."""
-        names = {field.name for field in fields(Filled)}
-        if not isinstance(document, dict) or set(document) != names:
-            return False
-        counts = [document[name] for name in ("cells", "rows", "iterations")]
-        sizes = [document[name] for name in ("share", "change", "objective")]
-        return (
-            document["method"] in ("em", "nipals")
-            and type(document["converged"]) is bool
-            and all(type(count) is int and count >= 0 for count in counts)
-            and all(type(size) in (int, float) and 0 <= size < float("inf") for size in sizes)
-        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

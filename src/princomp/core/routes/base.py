@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-import numpy as np
-
-from princomp.core.context import FitContext, safe_divisor
+from princomp.core.context import FitContext, in_safe_range
 from princomp.core.problem import Problem
 from princomp.engines import drop_incomplete
 from princomp.linalg import FloatArray, default_threads
@@ -22,7 +20,6 @@ from princomp.summaries import (
     Weights,
     centre_rows,
     checked_block,
-    safe_exponent,
 )
 
 Summary: TypeAlias = Moments | Triangle | Columns | Sketch
@@ -116,19 +113,16 @@ class CentredFit:
         columns = fit.summarise(Columns, "columns")
         self._fit, self.summary = fit, columns
         self._scale, analysed, self.count = fit.analyse(columns)
-        self._exponent = safe_exponent(analysed.column_scatter, fit.rows.dtype)
-        if self._exponent:
-            analysed = analysed.scaled(np.full(columns.p, 2.0**self._exponent))
-        self.columns = analysed
+        self._exponent, self.columns, self._divisor = in_safe_range(
+            analysed, self._scale, fit.rows.dtype
+        )
         self.rows = self._centred(fit.rows, fit.weights)
 
     def _centred(self, rows: Any, weights: Weights) -> CentredRows:
-        columns, p = self.summary, self.summary.p
-        mean = columns.mean if self._fit.request.center else np.zeros(p)
-        low = columns.mean_low if self._fit.request.center else mean
+        columns = self.summary if self._fit.request.center else self.summary.about_origin()
         variances = columns.column_scatter / (columns.rows - 1.0)
-        divisor = safe_divisor(self._scale, self._exponent, p)
-        return centre_rows(rows, mean, low, variances, divisor, weights)
+        mean, low = columns.mean, columns.mean_low
+        return centre_rows(rows, mean, low, variances, self._divisor, weights)
 
     def sample(self, every: int) -> CentredRows:
         """Return a copy of one row in ``every``."""

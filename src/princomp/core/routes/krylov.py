@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core.context import FitContext, safe_divisor
+from princomp.core.context import FitContext, in_safe_range
 from princomp.core.problem import Problem
 from princomp.core.routes.base import INITIAL_COMPONENTS, Cost, Solution, drop_rows
 from princomp.core.routes.moments import ENGINE_COLUMNS
 from princomp.errors import MemoryLimitError
 from princomp.linalg import FloatArray, format_bytes, one_blas_thread
 from princomp.solvers import ImagesOf, block_width, completed, max_krylov_vectors, solve_blocks
-from princomp.summaries import Sketch, SketchOf, safe_exponent, wide_block_rows
+from princomp.summaries import Sketch, SketchOf, wide_block_rows
 
 # Smaller products have lost digits to underflow.
 _FLOAT32_SAFE, _FLOAT64_SAFE = 1e-31, 1e-292
@@ -61,10 +61,7 @@ class KrylovRoute:
         # Sparse rows of either precision are multiplied in float64.
         in_float32 = problem.dtype == "float32" and problem.stored is None
         precision: np.dtype[Any] = np.dtype(np.float32 if in_float32 else np.float64)
-        exponent = safe_exponent(analysed.column_scatter, precision)
-        divisor = safe_divisor(scale, exponent, p)
-        if exponent:
-            analysed = analysed.scaled(np.full(p, 2.0**exponent))
+        exponent, analysed, divisor = in_safe_range(analysed, scale, precision)
         centring = columns if request.center else columns.about_origin()
         limit = vectors_within_limit(problem)
 

@@ -138,10 +138,8 @@ class AbstractDeviceRows(DistributedRows):
             return
         if (error := fault()) is not None:
             raise error
-        overflowed = xp.any(xp.isinf(scores) if drop else ~xp.isfinite(scores), axis=1)
-        if bool(xp.any(overflowed)):
-            row = start + int(xp.argmax(xp.astype(overflowed, xp.int8)))
-            raise scores_overflow(row, self.dtype)
+        if cell := self.space.first_true(xp.isinf(scores) if drop else ~xp.isfinite(scores)):
+            raise scores_overflow(start + cell[0], self.dtype)
 
     def reconstructed(self, fitted: Any, *, whiten: bool) -> Any:
         """Return rows (n, p) in the units of the data, from these scores (n, k)."""

@@ -20,7 +20,6 @@ from princomp.engines.local import iter_blocks
 from princomp.errors import MemoryLimitError, ParameterError
 from princomp.io import (
     FileState,
-    RowArray,
     RowData,
     RowPlace,
     Source,
@@ -36,7 +35,16 @@ from princomp.io import (
 )
 from princomp.linalg import DEFAULT_SHARE, byte_count, format_bytes, map_in_order, mark_unwritten
 from princomp.solvers import ImagesOf
-from princomp.summaries import Columns, DeviceBlock, PairOf, SketchOf, Space, Triangle, stored_bytes
+from princomp.summaries import (
+    Columns,
+    DeviceBlock,
+    PairOf,
+    SketchOf,
+    Space,
+    Triangle,
+    as_dense,
+    stored_bytes,
+)
 
 # Bytes on the device for each number of a block: two buffers that are copied into, the centred
 # rows, and their squares in float64.
@@ -101,7 +109,7 @@ class DeviceStream(AbstractDeviceRows):
         self.rows_read = start = 0
         # A thread loads the next block while this thread copies the previous one to the device.
         blocks = iter_blocks(self.data, step)
-        loaded = map_in_order(lambda block: _dense(block.load()), blocks, 1, prefetch=True)
+        loaded = map_in_order(lambda block: as_dense(block.load()), blocks, 1, prefetch=True)
         with closing(loaded):
             for rows in _copy_blocks(loaded, self.space):
                 block = self._block(start, rows)
@@ -268,7 +276,3 @@ def _summary_bytes(kind: SummaryKind, p: int) -> int:
     if issubclass(kind, Columns):
         return 8 * 8 * p
     return (_TRIANGLE_MATRICES if issubclass(kind, Triangle) else _SCATTER_MATRICES) * 8 * p * p
-
-
-def _dense(rows: RowArray) -> NDArray[Any]:
-    return rows if isinstance(rows, np.ndarray) else rows.toarray()

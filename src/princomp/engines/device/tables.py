@@ -119,10 +119,8 @@ def _precision(X: Any, space: Space) -> np.dtype[Any]:
         # Not every library compares unsigned integers; from 2⁶³ on they turn negative here.
         signed = xp.astype(X, xp.int64, copy=False)
         smallest = -LARGEST_INTEGER if name == "int64" else 0
-        too_large = (signed > LARGEST_INTEGER) | (signed < smallest)
-        if bool(xp.any(too_large)):
-            row = int(xp.argmax(xp.astype(xp.any(too_large, axis=1), xp.int8)))
-            column = int(xp.argmax(xp.astype(too_large[row, :], xp.int8)))
+        if cell := space.first_true((signed > LARGEST_INTEGER) | (signed < smallest)):
+            row, column = cell
             value = int(space.to_host(X[row, column]))
             raise NotNumericError(
                 f"the integer {value} at {row_words(row)}, column {column} is beyond 2**53, and "

@@ -180,11 +180,11 @@ class SparkRows(DistributedRows):
                 place={**place, "column": weights},
                 hint=f"its columns: {_quoted_names(column_types)}",
             )
+        other_columns = tuple(name for name in self.other_columns if name != weights)
         if self.columns is None:
-            rows = replace(self, other_columns=tuple(n for n in self.other_columns if n != weights))
+            rows = replace(self, other_columns=other_columns)
         else:
             value_columns = tuple(name for name in self.value_columns if name != weights)
-            other_columns = tuple(name for name in self.other_columns if name != weights)
             rows = self.numeric(self.frame, value_columns, other_columns)
         return replace(rows, weights=weights, layout=rows.layout._replace(weighted=True))
 
@@ -256,33 +256,7 @@ def rows_of(frame: DataFrame, columns: Sequence[str] = ()) -> SparkRows:
     column_types = _column_types(frame)
     if len(column_types) < len(frame.schema.fields):
         raise ColumnError("the frame has two columns of the same name", hint="rename one of them")
-    arrays = tuple(
-        name for name, kind in column_types.items() if _is_array(kind) or _is_vector(kind)
-    )
-    numeric = tuple(
-        name for name, kind in column_types.items() if isinstance(kind, types.NumericType)
-    )
-    if columns and set(columns) <= set(numeric):
-        arrays, numeric = (), tuple(name for name in numeric if name in columns)
-    elif columns and (name := _name_of_arrays(columns)) in arrays:
-        arrays = (name,)
-    if len(arrays) > 1:
-        raise ColumnError(
-            f"the frame has several columns of arrays or vectors: {_quoted_names(arrays)}",
-            place={"columns": list(arrays)},
-            hint="select one: df.select('features')",
-        )
-    value_columns = arrays or numeric
-    first = next(iter(column_types), "")
-    if (
-        not arrays
-        and first in value_columns
-        and len(column_types) > 1
-        and has_index_name(first)
-        and first not in columns
-        and isinstance(column_types[first], types.IntegralType)
-    ):
-        value_columns = value_columns[1:]  # as in memory
+    value_columns, are_arrays = _analysed_columns(column_types, columns)
     compared = _compared(frame)
     counts = Counter(map(compared, column_types))
     if alike := [name for name in value_columns if counts[compared(name)] > 1]:
@@ -291,8 +265,8 @@ def rows_of(frame: DataFrame, columns: Sequence[str] = ()) -> SparkRows:
             place={"column": alike[0]},
             hint="rename one of them, or set spark.sql.caseSensitive to true",
         )
-    if arrays:
-        return _array_rows(frame, arrays[0], column_types)
+    if are_arrays:
+        return _array_rows(frame, value_columns[0], column_types)
     if not value_columns:
         raise NotNumericError(
             "the frame has no column of numbers, arrays of fractions or vectors, only "
@@ -303,6 +277,38 @@ def rows_of(frame: DataFrame, columns: Sequence[str] = ()) -> SparkRows:
     return SparkRows.numeric(
         frame, value_columns, tuple(name for name in column_types if name not in value_columns)
     )
+
+
+def _analysed_columns(
+    column_types: dict[str, types.DataType], columns: Sequence[str]
+) -> tuple[tuple[str, ...], bool]:
+    """Return the columns to analyse, and whether they are one column of arrays or vectors.
+
+    ``columns`` are those of a fit, as for :func:`rows_of`.
+    """
+    arrays = tuple(
+        name for name, kind in column_types.items() if _is_array(kind) or _is_vector(kind)
+    )
+    numeric = tuple(
+        name for name, kind in column_types.items() if isinstance(kind, types.NumericType)
+    )
+    if columns and set(columns) <= set(numeric):
+        return tuple(name for name in numeric if name in columns), False
+    if columns and (name := _name_of_arrays(columns)) in arrays:
+        return (name,), True
+    if len(arrays) > 1:
+        raise ColumnError(
+            f"the frame has several columns of arrays or vectors: {_quoted_names(arrays)}",
+            place={"columns": list(arrays)},
+            hint="select one: df.select('features')",
+        )
+    if arrays:
+        return arrays, True
+    first = next(iter(column_types), "")
+    is_index = has_index_name(first) and first not in columns
+    if is_index and len(column_types) > 1 and isinstance(column_types[first], types.IntegralType):
+        return numeric[1:], False  # as in memory
+    return numeric, False
 
 
 def _not_a_frame(X: Any) -> ParameterError:

@@ -16,7 +16,7 @@ from princomp.io.readers.not_finite import not_finite_error, not_finite_error_in
 from princomp.io.readers.source import Chunk, FileState, Source, TableSource
 from princomp.io.readers.table_input import rows_of
 from princomp.linalg import FloatArray, default_threads, map_in_order, scratch
-from princomp.summaries import first_not_finite, is_sparse, rows_without_nan, stored_bytes
+from princomp.summaries import first_not_finite, rows_without_nan, stored_bytes, stored_values
 
 # Numbers in a chunk of images (2 MB of float64, as threads compute several chunks ahead), and
 # the fewest rows in a chunk; larger chunks have a multiple of that many rows.
@@ -185,7 +185,7 @@ def images_of(
     NotFiniteError
         With the first place, counted within these rows.
     """
-    values = rows.data if is_sparse(rows) else rows
+    values = stored_values(rows)
     with np.errstate(all="ignore"):
         finite = np.isfinite(values.sum()) or np.isfinite(values).all()
     if finite:
@@ -193,7 +193,7 @@ def images_of(
     if not allow_missing:
         raise first_not_finite(rows)
     filled = rows.copy()
-    cells = filled.data if is_sparse(filled) else filled
+    cells = stored_values(filled)
     cells[np.isnan(cells)] = 0
     if not np.isfinite(cells).all():
         raise first_not_finite(filled)
