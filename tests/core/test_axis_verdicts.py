@@ -10,6 +10,7 @@ from princomp.core import (
     Verdict,
     component_ranges,
     fitted_model,
+    stable_spaces,
     unequal_variances,
     verdict_lines,
     verdicts,
@@ -144,6 +145,37 @@ def test_columns_of_any_size_are_compared():
     found = unequal_variances(np.array([1e-300, 1e300]), None)
     assert found is not None
     assert "differ more than 1e+308-fold and column 1" in found
+
+
+def test_the_plane_of_two_similar_variances_is_stable():
+    """Population 9, 8.4 and six of 1: the axes are arbitrary, and the plane is found in 95%."""
+    said = wrong = 0
+    for seed in range(100):
+        X = np.random.default_rng(seed).standard_normal((100, 8)) * [3, 2.9, 1, 1, 1, 1, 1, 1]
+        model = PCA(5).fit(X)
+        spaces = stable_spaces(verdicts_of(model))
+        if "PC1 and PC2" in spaces:
+            cosine = np.linalg.svd(model.components_[:2, :2], compute_uv=False).min()
+            said += 1
+            wrong += np.degrees(np.arccos(cosine)) > spaces["PC1 and PC2"]
+    assert said >= 80
+    assert wrong / said <= 0.05 + 0.04
+
+
+@pytest.mark.parametrize(("n", "p"), [(100, 10), (500, 10), (50, 4)])
+def test_noise_has_no_stable_space(n, p):
+    """At a level of 5%; a space of all directions cannot turn, and is not one."""
+    found = 0
+    for seed in range(100):
+        X = np.random.default_rng(seed).standard_normal((n, p))
+        found += bool(stable_spaces(verdicts_of(PCA(svd_solver="full").fit(X))))
+    assert found <= 5 + 4
+
+
+def test_a_stable_plane_is_described(rng):
+    X = rng.standard_normal((300, 8)) * [3, 2.95, 1, 1, 1, 1, 1, 1]
+    (line,) = verdict_lines(verdicts_of(PCA(3).fit(X)))
+    assert "do not interpret such an axis on its own; the space of PC1 and PC2 is stable" in line
 
 
 def test_one_line_per_kind_for_any_number_of_components(rng):

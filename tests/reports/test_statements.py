@@ -70,6 +70,16 @@ def test_the_summary_omits_an_unstable_first_component(draw_only):
     assert "the most important one" not in page.text
 
 
+def test_the_plane_of_unstable_components_may_be_stable(rng, draw_only):
+    draw_only("scree")
+    X = rng.standard_normal((300, 8)) * [3, 2.95, 1, 1, 1, 1, 1, 1]
+    page = Page(report(PCA(2).fit(X), X, bootstrap=50))
+    assert "No component can be interpreted on its own" in page.text
+    assert page.text.count("Together, PC1 and PC2 are stable") == 2
+    noise_page = Page(report(noise()[1], noise()[0], bootstrap=50))
+    assert "are stable" not in noise_page.text
+
+
 def test_the_summary_counts_all_variables_of_the_first_component(rng, draw_only):
     draw_only()
     X = rng.standard_normal((60, 1)) + 0.1 * rng.standard_normal((60, 10))

@@ -6,7 +6,7 @@ give the same verdicts. Without the rows, angles are approximated for normally d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -59,6 +59,11 @@ class Verdict(NamedTuple):
         Neighbours that the component cannot be separated from.
     bootstrapped : bool
         Whether the angle is from a bootstrap; otherwise it is an approximation for normal rows.
+    space : tuple of str
+        Of an unstable axis: neighbouring unstable components, itself included, whose axes together
+        span a space that another sample would give, too. Empty if there is none.
+    space_angle : float
+        In 95% of samples of normal rows, the space turns by at most this many degrees.
     """
 
     component: str
@@ -66,6 +71,8 @@ class Verdict(NamedTuple):
     angle: float
     partners: tuple[str, ...] = ()
     bootstrapped: bool = False
+    space: tuple[str, ...] = ()
+    space_angle: float = np.nan
 
     @property
     def interpretable(self) -> bool:
@@ -131,6 +138,11 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
             kind = "unstable" if degrees[i] > _MAX_STABLE_ANGLE else "solid"
         angle = float(degrees[i])
         judged.append(Verdict(f"PC{i + 1}", kind, angle, names, angles is not None))
+    for first, stop, angle in _stable_spaces(fitted, [one.kind == "unstable" for one in judged]):
+        space = tuple(one.component for one in judged[first:stop])
+        judged[first:stop] = [
+            one._replace(space=space, space_angle=angle) for one in judged[first:stop]
+        ]
     return tuple(judged)
 
 
@@ -145,41 +157,89 @@ def axis_angles(fitted: Fitted) -> FloatArray:
     component is then unknown, since the next variance is unknown. So is that of the only direction
     in which two rows differ.
     """
-    spectrum, k = fitted.spectrum, fitted.k
-    angles = np.full(k, np.nan)
-    n_minus_1 = fitted.summary.rows - 1.0
+    angles = np.full(fitted.k, np.nan)
+    spectrum = _known_spectrum(fitted)
+    if spectrum is not None:
+        for i in range(min(fitted.k, spectrum.separated)):
+            angles[i] = spectrum.angle(i, i + 1)
+    return angles
+
+
+class _KnownSpectrum(NamedTuple):
+    """Shares of the total variance: of each axis computed, and of all directions, with counts."""
+
+    known: FloatArray
+    others: FloatArray
+    counts: FloatArray
+    n_minus_1: float
+
+    @property
+    def separated(self) -> int:
+        """Number of axes whose next variance is known, too."""
+        return len(self.known) - (len(self.others) > len(self.known))
+
+    def angle(self, first: int, stop: int) -> float:
+        """Return the angle in degrees that the space of some axes exceeds in 5% of samples."""
+        known = self.known[first:stop, None]
+        gaps = known - self.others
+        gaps[:, first:stop] = np.inf
+        if not known.min() > 0 or not gaps.all():
+            return 90.0
+        # Divided before they are multiplied, and relative to the largest: squares of shares of
+        # 1e-180 would underflow.
+        entries = known / gaps * (self.others / gaps) / self.n_minus_1
+        if entries.max() * _GAP_CORRECTION >= 1.0:
+            return 90.0
+        entries /= 1.0 - _GAP_CORRECTION * entries
+        largest = float(entries.max())
+        if not largest > 0:
+            return 0.0
+        entries /= largest
+        mean = float((entries @ self.counts).sum())
+        square_sum = float((entries**2 @ self.counts).sum())
+        quantile = 2.0 * square_sum / mean * float(gammaincinv(mean**2 / square_sum / 2.0, 0.95))
+        return float(np.degrees(np.arctan(np.sqrt(largest) * np.sqrt(quantile))))
+
+
+def _known_spectrum(fitted: Fitted) -> _KnownSpectrum | None:
+    """Return what is known of all variances, or None if it says nothing about other samples."""
+    spectrum, n_minus_1 = fitted.spectrum, fitted.summary.rows - 1.0
     if fitted.n_samples is None or not spectrum.total > 0 or n_minus_1 <= 0:
-        return angles
+        return None
     rank = int(min(fitted.p, fitted.analysed.rank_limit))
     if rank == 1 < fitted.p:  # two rows show no variance in any other direction
-        return angles
+        return None
     known = spectrum.variances[:rank] / spectrum.total
     others, counts = known, np.ones(len(known))
     if len(known) < rank:
         rest = max(0.0, 1.0 - float(known.sum())) / (rank - len(known))
         others, counts = np.append(known, rest), np.append(counts, rank - len(known))
-    for i in range(min(k, len(known) if len(known) == rank else len(known) - 1)):
-        gaps = known[i] - others
-        gaps[i] = np.inf
-        if not known[i] > 0 or not gaps.all():
-            angles[i] = 90.0
-            continue
-        # Divided before they are multiplied, and relative to the largest: squares of shares of
-        # 1e-180 would underflow.
-        entries = known[i] / gaps * (others / gaps) / n_minus_1
-        if entries.max() * _GAP_CORRECTION >= 1.0:
-            angles[i] = 90.0
-            continue
-        entries /= 1.0 - _GAP_CORRECTION * entries
-        largest = float(entries.max())
-        if not largest > 0:
-            angles[i] = 0.0
-            continue
-        entries /= largest
-        mean, square_sum = float(counts @ entries), float(counts @ entries**2)
-        quantile = 2.0 * square_sum / mean * float(gammaincinv(mean**2 / square_sum / 2.0, 0.95))
-        angles[i] = np.degrees(np.arctan(np.sqrt(largest) * np.sqrt(quantile)))
-    return angles
+    return _KnownSpectrum(known, others, counts, n_minus_1)
+
+
+def _stable_spaces(fitted: Fitted, unstable: list[bool]) -> Iterator[tuple[int, int, float]]:
+    """Yield the first and the end of neighbouring unstable axes with a stable space, and its angle.
+
+    Each space is the smallest that begins at its axis, and none contains the last direction: a
+    space of all directions cannot turn. The bound is one of the sum of squares of all angles.
+    """
+    spectrum, first = _known_spectrum(fitted), 0
+    end = 0 if spectrum is None else min(len(unstable), len(spectrum.others) - 1)
+    while first < end:
+        stop = first
+        while stop < end and unstable[stop]:
+            stop += 1
+            angle = 90.0 if spectrum is None else spectrum.angle(first, stop)
+            if stop - first > 1 and angle <= _MAX_STABLE_ANGLE:
+                yield first, stop, angle
+                first = stop - 1
+                break
+        first += 1
+
+
+def stable_spaces(judged: Sequence[Verdict]) -> dict[str, float]:
+    """Return the components of each stable space of unstable axes, with its angle in degrees."""
+    return {component_ranges(one.space): one.space_angle for one in judged if one.space}
 
 
 def verdict_lines(judged: Sequence[Verdict]) -> list[str]:
@@ -206,7 +266,10 @@ def verdict_lines(judged: Sequence[Verdict]) -> list[str]:
         turns = f" ({axes} {turns} in another sample{of_what})"
         turns = turns if kind in ("solid", "unstable") else ""
         names = component_ranges([one.component for one in of_kind])
-        lines.append(f"{kind}: {names}{turns}" + ("" if kind == "solid" else f": {meaning}"))
+        line = f"{kind}: {names}{turns}" + ("" if kind == "solid" else f": {meaning}")
+        for space, angle in stable_spaces(of_kind).items():
+            line += f"; the space of {space} is stable (within {angle:.0f}°)"
+        lines.append(line)
     return lines
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from princomp.core import component_ranges, unequal_columns
+from princomp.core import component_ranges, stable_spaces, unequal_columns
 from princomp.diagnostics import bartlett, kmo, variable_names, variables
 from princomp.errors import PrincompError
 from princomp.estimators import PCA, choose
@@ -230,6 +230,8 @@ def _angles(request: Request) -> Iterator[tuple[str, str]]:
     unstable = component_ranges([one.component for one in verdicts if one.kind == "unstable"])
     if unstable:
         yield "warning", f"{sentence} {texts('doubtful', unstable)}"
+        for space, angle in stable_spaces(verdicts).items():
+            yield "plain", texts("stable_space", space, angle)
     else:
         yield "good", sentence
 
@@ -257,3 +259,5 @@ def describe_briefly(request: Request) -> Iterator[str]:
             yield texts("doubtful", doubtful)
         return
     yield texts("short_trust", fitted.k, sound, doubtful)
+    for space, angle in stable_spaces(verdicts).items():
+        yield texts("stable_space", space, angle)
