@@ -137,6 +137,15 @@ def test_an_unknown_file_extension_is_a_usage_error(princomp, tmp_path):
     assert "Known endings are .csv" in done.err
 
 
+def test_text_with_an_unknown_ending_can_be_read(princomp, tmp_path):
+    (tmp_path / "a b.raw").write_text("x y\n1 2\n2 1\n4 4\n")
+    done = princomp("fit", "a b.raw")
+    hint = "If it is text, rename it to end in .txt, or read it from standard input: princomp fit -"
+    assert f"{hint} < 'a b.raw'\n" in done.err
+    (tmp_path / "a b.raw").rename(tmp_path / "a b.txt")
+    assert princomp("fit", "a b.txt").code == 0
+
+
 @pytest.mark.parametrize(
     ("flag", "typed", "quoted"),
     [

@@ -51,10 +51,20 @@ def test_limits_do_not_depend_on_the_route_where_all_variances_are_known(solver,
     model = PCA(2, scale="unit", svd_solver=solver).fit(arrests)
     found, expected = limits(model), limits(unit)
     if found.q is None:
-        assert "covariance_eigh" in found.reasons["q"]
+        assert "svd_solver='full' or 'covariance_eigh'" in found.reasons["q"]
     else:
         assert found.q == pytest.approx(expected.q, rel=1e-10)
     assert (found.q is None) == (solver == "lanczos")
+
+
+def test_wide_rows_need_the_full_decomposition_for_q():
+    rows = np.random.default_rng(3).standard_normal((20, 60))
+    assert (
+        limits(PCA(3, svd_solver="lanczos").fit(rows))
+        .reasons["q"]
+        .endswith("fit with svd_solver='full'")
+    )
+    assert limits(PCA(3, svd_solver="full").fit(rows)).q
 
 
 def test_the_last_variance_follows_from_the_total(arrests):

@@ -36,6 +36,16 @@ def test_a_constant_column_is_refused_or_has_zero_weight(frame, scale, solver):
     assert "constant column is in no component: same" in str(model.plan_)
 
 
+def test_a_constant_column_has_divisor_1_in_an_array(frame):
+    divisors = frame.std()
+    with pytest.raises(ParameterError, match="got 0 for column 'same'") as caught:
+        PCA(2, scale=divisors, constant="drop").fit(frame)
+    assert caught.value.hint.startswith("give 1 for a constant column")
+    model = PCA(2, scale=divisors.replace(0.0, 1.0), constant="drop").fit(frame)
+    unit = PCA(2, scale="unit", constant="drop").fit(frame)
+    np.testing.assert_allclose(model.explained_variance_, unit.explained_variance_, rtol=1e-12)
+
+
 @pytest.mark.parametrize("scale", ["unit", "pareto", "range"])
 @pytest.mark.parametrize("k", [None, 0.8, "kaiser", "broken-stick", "parallel", "cv"])
 def test_a_dropped_column_is_not_counted(frame, scale, k):

@@ -24,20 +24,24 @@ class Constraint:
         Whether a value is valid.
     alternatives : tuple of str
         Phrases that complete the sentence "the parameter must be …".
+    advice : str
+        What else to do, at the end of that sentence.
     """
 
     accepts: Callable[[Any], bool]
     alternatives: tuple[str, ...]
+    advice: str = ""
 
     def __or__(self, other: Constraint) -> Constraint:
         return Constraint(
             lambda value: self.accepts(value) or other.accepts(value),
             self.alternatives + other.alternatives,
+            self.advice + other.advice,
         )
 
     def __str__(self) -> str:
         *first, last = self.alternatives
-        return f"{', '.join(first)} or {last}" if first else last
+        return (f"{', '.join(first)} or {last}" if first else last) + self.advice
 
 
 def one_of(*values: str | None) -> Constraint:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -43,7 +44,10 @@ _N_COMPONENTS = (
 _CONSTRAINTS = {
     "scale": one_of("unit", "pareto", "range", None) | array_like("an array of divisors"),
     "svd_solver": one_of(*SOLVERS),
-    "missing": one_of("error", "drop", *FILL_METHODS),
+    "missing": replace(
+        one_of("error", "drop", *FILL_METHODS),
+        advice="; PCA(0, missing='em').fit(X).impute(X) fills cells with the column means",
+    ),
     "constant": one_of("error", "zero", "drop"),
     "component_names": one_of("PC", "sklearn"),
     "center": Constraint(

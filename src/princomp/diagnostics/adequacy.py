@@ -11,7 +11,12 @@ from scipy import special
 
 from princomp.core import Fitted
 from princomp.diagnostics.arguments import ignoring_rows, shared_docs
-from princomp.diagnostics.models import fitted_of, lost_columns, variable_names
+from princomp.diagnostics.models import (
+    fitted_of,
+    lost_columns,
+    solvers_with_covariance,
+    variable_names,
+)
 from princomp.diagnostics.tables import checked_frame, table
 from princomp.errors import ConstantColumnError, DataError, NotAvailableError, ShapeError
 from princomp.estimators import PCA
@@ -226,7 +231,7 @@ def _correlation(model: PCA, fitted: Fitted) -> FloatArray:
     else:
         raise NotAvailableError(
             "correlations need the covariance, which this fit did not keep",
-            hint="refit with svd_solver='covariance_eigh' or 'full'",
+            hint=f"refit with {solvers_with_covariance(fitted)}",
         )
     np.fill_diagonal(correlation, 1.0)
     return correlation

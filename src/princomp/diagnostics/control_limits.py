@@ -10,7 +10,7 @@ from scipy import special
 
 from princomp.core import Fitted, fitted_model
 from princomp.diagnostics.arguments import checked_level, ignoring_rows, shared_docs
-from princomp.diagnostics.models import fitted_of
+from princomp.diagnostics.models import fitted_of, solvers_with_covariance
 from princomp.errors import counted
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
@@ -121,7 +121,7 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
     if residual is None:
         reasons["q"] = (
             "the model stores only some variances and no covariance; fit with "
-            "svd_solver='covariance_eigh' or 'full'"
+            f"{solvers_with_covariance(fitted)}"
         )
     elif not residual.size:
         reasons["q"] = (

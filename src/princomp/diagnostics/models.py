@@ -69,6 +69,12 @@ def fitted_of(model: object) -> Fitted:
     raise not_a_pca(model, hint, "give PCA.from_sklearn(model)")
 
 
+def solvers_with_covariance(fitted: Fitted) -> str:
+    """The option by which a fit of such a table keeps what all variances follow from."""
+    is_wide = fitted.n_samples is not None and fitted.p > fitted.n_samples
+    return "svd_solver='full'" + " or 'covariance_eigh'" * (not is_wide)
+
+
 def not_a_pca(model: object, hint: str, sklearn_hint: str) -> ParameterError:
     """Return an error for a model that is not a PCA; scikit-learn's gets its own hint."""
     from sklearn import decomposition

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from princomp.core import Fitted, fitted_model
 from princomp.diagnostics.control_limits import q_limit, q_limit_of_shares
-from princomp.diagnostics.models import axes_of, fitted_of
+from princomp.diagnostics.models import axes_of, fitted_of, solvers_with_covariance
 from princomp.diagnostics.row_reader import Block, centred_and_scaled
 from princomp.errors import counted, warn
 from princomp.estimators import PCA
@@ -106,9 +106,8 @@ class RowLimits:
         if np.isnan([self._t2, self._q]).all():
             reason = "the model has none for complete rows either (limits().reasons)"
         elif self._rows is None:
-            reason = (
-                "the model stores no covariance; fit with svd_solver='covariance_eigh' or 'full'"
-            )
+            solvers = solvers_with_covariance(self._fitted)
+            reason = f"the model stores no covariance; fit with {solvers}"
         elif not self._max_patterns:
             reason = "they take too long to compute for so many columns"
         elif self._has_more_patterns:

@@ -117,7 +117,7 @@ class RowReader:
             X = _open_files(model, X, column or model.id_column_)
         elif column is not None:
             raise _no_id_column(column)
-        data, _, origin = fitted_model(model).schema.open(X)
+        data, _, origin = fitted_model(model).open(X)
         if isinstance(data, DistributedRows) and not data.has_chunks:
             raise ParameterError(
                 f"rows of {data.engine} cannot be read block by block",

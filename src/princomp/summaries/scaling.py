@@ -145,7 +145,7 @@ def checked_divisors(scale: ArrayLike, p: int, names: Names) -> FloatArray:
             f"scale must be positive and finite, got {divisor[invalid[0]]:g} "
             f"for column {column_name(names, invalid[0])!r}",
             place={"parameter": "scale", "column": column_name(names, invalid[0])},
-            hint="a column that is not to be scaled has divisor 1",
+            hint="give 1 for a constant column, and for one that is not to be scaled",
         )
     return divisor.copy()
 

@@ -22,9 +22,6 @@ from princomp.io.readers.reader_errors import open_complete, reading
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-# Blanks to replace; the first alternative skips quoted text.
-_BLANKS = re.compile(r'"[^"]*"|[ \t]+')
-
 # A line with its end, or a last line without one.
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n?|\n)|[^\r\n]++\Z")
 
@@ -248,7 +245,7 @@ class _CleanedText(io.RawIOBase):
         if self._dialect.comment:
             text = self._without_comments(text)
         if self._dialect.split_at_blanks:
-            text = _BLANKS.sub(_as_tab, text)
+            text = _blanks_as_tabs(text)
         return text
 
     def _without_comments(self, text: str) -> str:
@@ -288,10 +285,14 @@ class _CleanedText(io.RawIOBase):
         return kept
 
 
-def _as_tab(match: re.Match[str]) -> str:
-    """Replace blanks by a tab between fields, and by nothing at the ends of a line."""
-    if match[0][0] == '"':
-        return match[0]
-    text, (start, end) = match.string, match.span()
-    at_edge = start == 0 or text[start - 1] in "\r\n" or end == len(text) or text[end] in "\r\n"
-    return "" if at_edge else "\t"
+def _blanks_as_tabs(text: str) -> str:
+    """Replace blanks outside quotes: by a tab between fields, by nothing at the ends of a line."""
+    *parts, last = text.split('"')  # every second one is quoted, but never the last
+    outside = '"'.join([*parts[::2], last]).replace("\t", " ")
+    while "  " in outside:
+        outside = outside.replace("  ", " ")
+    for end in "\r\n":
+        if end in outside:
+            outside = outside.replace(f" {end}", end).replace(f"{end} ", end)
+    *parts[::2], last = outside.strip(" ").replace(" ", "\t").split('"')
+    return '"'.join([*parts, last])

@@ -160,7 +160,9 @@ def format_of(path: Path) -> tuple[str, Format]:
     if ending is None:
         problem = "its name does not say what kind of table it is"
         suffix = path.suffix.lower()
-        hint = _HINTS.get(suffix, f"Known endings are {', '.join(ENDINGS)}.")
+        text = "If it is text, rename it to end in .txt, or read it from standard input"
+        text = f"{text}: princomp fit - < {shlex.quote(str(path))}"
+        hint = _HINTS.get(suffix, f"Known endings are {', '.join(ENDINGS)}. {text}")
         if suffix in _UNPACKERS:
             hint = f"Unpack it first: {_UNPACKERS[suffix]} {shlex.quote(str(path))}"
         raise file_error(ParameterError, path, problem, hint)

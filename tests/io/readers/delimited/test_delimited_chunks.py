@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import time
 from pathlib import Path
 
@@ -263,6 +264,16 @@ def test_comments_in_quoted_fields_between_blanks(size, monkeypatch):
     text = 'a  b\n 1 "x  y\n#z"\n#c "\n 2 3 \n'
     cleaned = dialect.cleaned(FewBytes(text.encode())).read().decode()
     assert cleaned == 'a\tb\n1\t"x  y\n#z"\n\n2\t3\n'
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_blanks_outside_quotes_separate_fields(seed):
+    """Compare with the definition: one tab for blanks, but nothing at the ends of a line."""
+    text = "".join(np.random.default_rng(seed).choice(list('   \t\r\n"ab\u00a0'), 30)) + "\n"
+    dialect = Dialect(Path("t.txt"), "\t", None, split_at_blanks=True)
+    cleaned = dialect.cleaned(io.BytesIO(text.encode())).read().decode()
+    blanks = r'("[^"]*")|(?<![^\r\n])[ \t]+|[ \t]+(?![^\r\n])|([ \t]+)'
+    assert cleaned == re.sub(blanks, lambda found: found[1] or "\t" * bool(found[2]), text)
 
 
 def test_a_quote_that_is_not_closed_is_not_kept_in_memory(monkeypatch):
