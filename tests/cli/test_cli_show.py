@@ -9,7 +9,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from command_line import ARRESTS, files_in
-from princomp import IncrementalPCA
+from princomp import PCA, IncrementalPCA
 from princomp.cli import commands
 
 EIGENVALUES = [2.4802416, 0.9897652, 0.3565632, 0.1734301]
@@ -43,6 +43,14 @@ def test_show_reads_rows_with_options(princomp, model, tmp_path):
     args = ("--verify", "t.txt", "--sep", ";", "--decimal", ",", "--untrusted", "--json")
     residuals = princomp("show", model, *args).document["certificate"]["residuals"]
     assert max(residuals) < 1e-14
+
+
+def test_certificates_call_axes_inseparable_only_if_the_verdicts_do(princomp, tmp_path, rng):
+    sizes = np.r_[8, 7, 4, 2.5, 2.1, np.ones(121)]
+    X = (rng.standard_normal((400, 126)) * sizes).astype(np.float32)
+    PCA(5).fit(X).save(tmp_path / "m.pca")
+    assert "inseparable           none" in princomp("show", "m.pca").out
+    assert princomp("show", "m.pca", "--json").document["certificate"]["inseparable"]
 
 
 def test_show_names_the_first_of_many_columns(princomp, tmp_path, rng):

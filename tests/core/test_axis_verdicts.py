@@ -10,6 +10,7 @@ from princomp.core import (
     Verdict,
     component_ranges,
     fitted_model,
+    shown_certificate,
     stable_spaces,
     unequal_variances,
     verdict_lines,
@@ -45,6 +46,8 @@ def test_axes_of_float32_rows_with_clear_gaps_are_not_inseparable(rng):
     # The bound on the errors leaves fewer than four digits, and more than two.
     assert model.certificate_.inseparable[-1] == (4, 5)
     assert "inseparable" not in {verdict.kind for verdict in verdicts_of(model)}
+    fitted = fitted_model(model).result
+    assert shown_certificate(fitted.certificate, fitted.spectrum, fitted.k).inseparable == []
 
 
 def test_bootstrap_angles_take_precedence(arrests):

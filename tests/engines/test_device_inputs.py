@@ -9,7 +9,7 @@ import pytest
 
 import princomp
 from faults.disk import bits
-from princomp import PCA, KernelPCA, RobustPCA
+from princomp import PCA, KernelPCA, RobustPCA, bootstrap, diagnostics
 from princomp.errors import (
     NotAvailableError,
     NotFiniteError,
@@ -184,3 +184,58 @@ def test_deviations_that_underflow_and_sum_to_zero_are_no_constant(library):
     found, expected = PCA().fit(library.to_device(X)), PCA().fit(X)
     assert found.total_variance_ == pytest.approx(expected.total_variance_, rel=1e-6, abs=0)
     assert expected.total_variance_ > 0
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "bfloat16", "int64"])
+def test_what_needs_rows_of_the_host_reads_tensors_of_the_processor(rows, kind):
+    tensor = torch.from_numpy(rows).to(getattr(torch, kind)).requires_grad_(kind == "float32")
+    model, X = PCA(2).fit(tensor), tensor.detach().to(torch.float64).numpy()
+    X = X if kind in ("float64", "int64") else X.astype(np.float32)
+    for use in (
+        model.score_samples,
+        lambda rows: diagnostics.distances(model, rows),
+        lambda rows: diagnostics.contributions(model, rows),
+        lambda rows: diagnostics.outliers(model, rows),
+        lambda rows: diagnostics.reconstruction_error(model, rows),
+        lambda rows: bootstrap(model, rows, n=5).variances,
+    ):
+        assert np.array_equal(np.asarray(use(tensor)), np.asarray(use(X)))
+
+
+def test_rows_on_other_devices_get_the_hint_to_copy_them(rows):
+    model, there = PCA(2).fit(rows), on_strict.to_device(rows)
+    for use in (diagnostics.outliers, bootstrap):
+        with pytest.raises(NotAvailableError, match=r"host's memory[\s\S]*X\.float\(\)\.numpy\("):
+            use(model, there)
+
+
+def test_batches_of_bfloat16_become_float32(rows):
+    half = torch.from_numpy(rows).bfloat16()
+    expected = PCA(2).fit(half)
+    for X in (
+        iter(half.split(25)),
+        lambda: iter(half.split(25)),
+        princomp.on_device(lambda: iter(half.split(25)), "cpu"),
+    ):
+        model = PCA(2).fit(X)
+        assert model.components_.dtype == np.float32
+        assert_same_fit(model, expected, 1e-6)
+    scores = expected.transform(iter(half.split(25)))
+    np.testing.assert_allclose(scores, expected.transform(half).numpy(), atol=1e-5)
+
+
+def test_the_hint_for_tensors_of_three_dimensions_makes_a_table(rows):
+    images = torch.from_numpy(rows).reshape(N, 2, 2)
+    with pytest.raises(ShapeError, match=r"X\.reshape\(len\(X\), -1\) makes a row"):
+        PCA(2).fit(images)
+
+
+def test_the_hints_for_loaders_work(rows):
+    data = torch.from_numpy(rows)
+    loader = torch.utils.data.DataLoader(data, batch_size=25)
+    with pytest.raises(ParameterError, match=r"DataLoader is not a table[\s\S]*lambda: iter\(X\)"):
+        PCA(2).fit(loader)
+    assert_same_fit(PCA(2).fit(lambda: iter(loader)), PCA(2).fit(rows))
+    labelled = torch.utils.data.TensorDataset(data, torch.ones(N))
+    pairs = torch.utils.data.DataLoader(labelled, batch_size=25)
+    assert_same_fit(PCA(2).fit(lambda: (batch for batch, *_ in pairs)), PCA(2).fit(rows))

@@ -95,6 +95,8 @@ def show(model: Path, rows: str | None, as_json: bool, **_: Any) -> None:
         echo(f"columns: {one_line(', '.join(shown))}{f', … {more:,} more' if more > 0 else ''}")
     if (id_column := fitted.schema.id_column) is not None:
         echo(f"id column: {one_line(str(id_column))}")
+    if certificate is not None:
+        certificate = core.shown_certificate(certificate, fitted.result.spectrum, fitted.k)
     for part in (getattr(fitted.result, "plan", None), certificate):
         if part is not None:
             echo(as_flags(str(part)))

@@ -7,15 +7,17 @@ give the same verdicts. Without the rows, angles are approximated for normally d
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtri, gammaincinv
 
-from princomp.core.certificate import inseparable_pairs
+from princomp.core.certificate import Certificate, inseparable_pairs
 from princomp.core.fitted import Fitted
 from princomp.linalg import FloatArray
+from princomp.solvers import Spectrum
 
 # Each kind of verdict, from the best to the worst, and what it says about an axis.
 _MEANINGS = {
@@ -121,9 +123,8 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
     degrees = axis_angles(fitted)
     if angles is not None:
         degrees = np.where(degrees >= 90.0, 90.0, np.asarray(angles, dtype=np.float64))
-    certificate = fitted.certificate
-    noise = certificate.below_resolution
-    pairs = inseparable_pairs(fitted.spectrum, fitted.k, certificate.residuals, _MIN_DIGITS)
+    certificate = shown_certificate(fitted.certificate, fitted.spectrum, fitted.k)
+    noise, pairs = certificate.below_resolution, certificate.inseparable
     judged = []
     for i in range(fitted.k):
         before, after = (i - 1, i) in pairs, (i, i + 1) in pairs
@@ -144,6 +145,15 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
             one._replace(space=space, space_angle=angle) for one in judged[first:stop]
         ]
     return tuple(judged)
+
+
+def shown_certificate(certificate: Certificate, spectrum: Spectrum, k: int) -> Certificate:
+    """Return a certificate as commands and reports show it.
+
+    It calls only those axes inseparable that verdicts call so; by itself it requires more digits.
+    """
+    pairs = inseparable_pairs(spectrum, k, certificate.residuals, _MIN_DIGITS)
+    return replace(certificate, inseparable=pairs)
 
 
 def axis_angles(fitted: Fitted) -> FloatArray:

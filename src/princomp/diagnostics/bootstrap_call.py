@@ -172,7 +172,7 @@ def _model_and_rows(
             hint="leave out the model or the parameters",
         )
     data = fitted_model(model).schema.open(X)[0]
-    if isinstance(data, Source) and not isinstance(data, DistributedRows):
+    if isinstance(data, Source) and (not isinstance(data, DistributedRows) or data.resident):
         data = read_whole(data)
     if is_sparse(data) or isinstance(data, Source):
         raise ParameterError(

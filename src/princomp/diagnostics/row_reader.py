@@ -118,7 +118,8 @@ class RowReader:
         elif column is not None:
             raise _no_id_column(column)
         data, _, origin = fitted_model(model).open(X)
-        if isinstance(data, DistributedRows) and not data.has_chunks:
+        # Rows on a device are brought here or refused as they are read.
+        if isinstance(data, DistributedRows) and not (data.has_chunks or data.resident):
             raise ParameterError(
                 f"rows of {data.engine} cannot be read block by block",
                 place={"parameter": "X"},

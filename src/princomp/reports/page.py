@@ -13,7 +13,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from princomp import __version__
-from princomp.core import ADDRESS, Fitted
+from princomp.core import ADDRESS, Fitted, shown_certificate
 from princomp.errors import printable
 from princomp.linalg import FloatArray, format_bytes
 from princomp.plots import GROUP_COLOURS
@@ -131,7 +131,8 @@ def _provenance(request: Request) -> dict[str, list[tuple[str, str]]]:
     """Return the names and values of each topic."""
     model, fitted, bootstrap = request.model, request.fitted, request.bootstrap
     defaults, scale = type(model)(), model.scale
-    plan, certificate = fitted.plan, fitted.certificate
+    plan = fitted.plan
+    certificate = shown_certificate(fitted.certificate, fitted.spectrum, fitted.k)
     known = certificate.residuals[~np.isnan(certificate.residuals)]
     worst = f"{known.max():.1e}" if known.size else "not measured"
     passes = "until the residual was small enough" if plan.passes is None else f"{plan.passes}"

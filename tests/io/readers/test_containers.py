@@ -18,6 +18,7 @@ X = np.random.default_rng(0).standard_normal((20, 4))
 HINTS = {"anndata.AnnData": "adata.to_df()", "xarray.Dataset": "to_dataframe()"}
 HINTS |= dict.fromkeys(("pyarrow.Dataset", "pyarrow.Scanner"), "data.to_batches")
 HINTS |= {"pandas.DataFrameGroupBy": "X.obj", "polars.GroupBy": "for name, group in X"}
+HINTS["torch.DataLoader"] = "lambda: iter(X)"
 HINTS |= dict.fromkeys(("anndata.CSRDataset", "anndata.CSCDataset"), "X.to_memory()")
 
 
@@ -255,3 +256,19 @@ def test_a_list_of_tables_is_refused_and_its_iterator_is_read(kind, rows):
     assert "iter(X)" in caught.value.hint
     model = PCA(2).fit(iter(tables))
     np.testing.assert_allclose(model.explained_variance_, PCA(2).fit(X).explained_variance_)
+
+
+def test_the_hints_for_lists_of_vectors_work():
+    vectors = np.empty(len(X), object)
+    vectors[:] = list(X)
+    arrow = pa.array(list(X))
+    for given in (
+        vectors,
+        pd.Series(list(X), index=range(3, 23)),
+        arrow,
+        pa.chunked_array([arrow]),
+    ):
+        with pytest.raises(ShapeError, match="which are vectors") as caught:
+            PCA(2).fit(given)
+        code = caught.value.hint.partition(" makes")[0]
+        assert np.array_equal(eval(code, {"numpy": np, "X": given}), X)

@@ -378,3 +378,45 @@ def test_integers_among_fractions_in_lists_are_not_rounded():
         with pytest.raises(NotNumericError, match="9007199254740993 at row 1, column 0 is beyond"):
             PCA(1).fit(table)
     assert PCA(1).fit([[1, 0.5], [2**53, 1.5], [4, 3.0]]).n_samples_ == 3
+
+
+LISTS = np.random.default_rng(0).standard_normal((30, 4)).astype(np.float32)
+ARROW_LISTS = pa.table(
+    {
+        "list": pa.array(list(LISTS)),
+        "array": pa.FixedSizeListArray.from_arrays(LISTS.ravel(), 4),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        ARROW_LISTS,
+        pl.from_arrow(ARROW_LISTS),
+        ARROW_LISTS.to_pandas(),
+        ARROW_LISTS.to_pandas(types_mapper=pd.ArrowDtype),
+        pd.DataFrame({"list": LISTS.tolist()}),
+    ],
+    ids=["pyarrow", "polars", "arrays", "pandas of Arrow", "lists"],
+)
+def test_the_hints_for_columns_of_lists_work(frame):
+    for rows, error, message in (
+        (frame, ShapeError, "no numeric column"),
+        (read_table(frame, columns=["list"]), NotNumericError, "column 'list' row 0: a list"),
+    ):
+        with pytest.raises(error, match=message) as caught:
+            PCA(2).fit(rows)
+        code = caught.value.hint.partition("give ")[2].rstrip(".")
+        assert np.allclose(eval(code, {"numpy": np, "frame": frame}), LISTS)
+
+
+def test_cells_of_lists_in_files_are_not_converted_to_text(tmp_path, monkeypatch):
+    def refuse(array):
+        raise AssertionError("the cells of lists are not needed")
+
+    monkeypatch.setattr("princomp.io.readers.columnar_stream.as_text", refuse)
+    pl.from_arrow(ARROW_LISTS).write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ShapeError, match="read the file as a frame") as caught:
+        PCA(2).fit(tmp_path / "t.parquet")
+    assert "frame['list'].to_numpy()" in caught.value.hint

@@ -219,8 +219,9 @@ def _summary(table: DeviceTable, kind: SummaryKind, drop: bool, precise: bool) -
 def _not_on_host(space: Space) -> NotAvailableError:
     return NotAvailableError(
         f"this needs rows in the host's memory, but these are on {space.name}",
-        hint="copy them to the host first: X.numpy(force=True) for a torch tensor, X.get() for a "
-        "CuPy array; or give X instead of on_device(X)",
+        hint="copy them to the host first: X.numpy(force=True) for a torch tensor "
+        "(X.float().numpy(force=True) of bfloat16), X.get() for a CuPy array; or give X instead "
+        "of on_device(X)",
     )
 
 
@@ -281,6 +282,17 @@ class DeviceRows(AbstractDeviceRows):
         rows = self.array.shape[0]
         for start in range(0, rows, step):
             yield self._block(start, self.array[start : min(start + step, rows), :])
+
+    def chunks(self, start: int = 0) -> Iterator[Chunk]:
+        """Yield the rows of a tensor on the CPU as NumPy arrays; refuse others."""
+        space = self.space
+        if str(space.device) != "cpu":
+            raise _not_on_host(space)
+        for block in self.blocks(space.rows_at_a_time(self.p)):
+            rows = block.rows[max(0, start - block.start) :]
+            if rows.shape[0]:
+                rows = space.xp.astype(rows, space.dtype(self.dtype), copy=False)
+                yield Chunk(space.to_host(rows))
 
     def fingerprint(self) -> tuple[str, ...]:
         """Return checksums of the weights, and of sums of the rows times random numbers."""

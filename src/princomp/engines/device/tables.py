@@ -86,10 +86,10 @@ def rows_of(X: Any, columns: Sequence[str] = ()) -> DistributedRows | None:
         )
     shape = tuple(X.shape)
     if len(shape) != 2:
-        raise ShapeError(
-            f"Expected 2D array, got an array of shape {shape} instead",
-            hint="rows of numbers: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row",
-        )
+        hint = "rows of numbers: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row"
+        if len(shape) > 2:
+            hint = "X.reshape(len(X), -1) makes a row of each X[i]"
+        raise ShapeError(f"Expected 2D array, got an array of shape {shape} instead", hint=hint)
     if hasattr(X, "detach"):
         X = X.detach()
         if str(X.layout) != "torch.strided":

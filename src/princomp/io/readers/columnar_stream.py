@@ -158,6 +158,7 @@ class ColumnarSource(Source):
             name
             for name in id_candidates([first_name, *texts], selection, choice)
             if self._conversions[name] in ("check", "as is", "inspect")
+            and not pa.types.is_nested(plain_kind(self._types[name]))
         ]
         if not labels:
             return choice

@@ -30,8 +30,10 @@ from princomp.io.readers.left_out import (
     CATEGORIES,
     NOT_NUMBERS,
     Series,
+    holds_lists,
     kind_of_column,
     left_out_notes,
+    lists_hint,
     no_numbers_error,
 )
 from princomp.io.readers.reader_errors import NO_ROWS_HINT
@@ -329,6 +331,9 @@ def column_numbers(
             problem = f"column {name!r} holds complex numbers ({array.dtype})"
             hint = "Give real and imaginary parts as two columns."
             raise origin.error(NotNumericError, problem, hint, column=name)
+    if not (may_leave_out or origin.of_model) and holds_lists(series):
+        first = int(np.argmin(series.is_null().to_numpy()))
+        raise origin.cell_error(name, first, "a list is not a number", lists_hint(name, origin))
     return convert_text_column(name, _cells(series), requested=requested, text=text, origin=origin)
 
 

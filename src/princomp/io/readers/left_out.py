@@ -19,12 +19,13 @@ CATEGORIES = (nw.Categorical, nw.Enum)
 NOT_NUMBERS = (nw.Date, nw.Datetime, nw.Duration, nw.Time, nw.List, nw.Array, nw.Struct, nw.Binary)
 # The words in ``Source.kinds``.
 NUMBERS, TRUE_FALSE, ROW_NAMES = "numbers", "true/false", "row names"
+LISTS = "list"
 # Words for the types of columns; others are called text.
 _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((nw.Date, nw.Datetime), "date"),
     ((nw.Time, nw.Duration), "time"),
     ((nw.Boolean,), TRUE_FALSE),
-    ((nw.List, nw.Array), "list"),
+    ((nw.List, nw.Array), LISTS),
     ((nw.Struct,), "record"),
     ((nw.Binary,), "binary"),
     (CATEGORIES, "categorical"),
@@ -37,7 +38,7 @@ _OBJECT_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((str,), "text"),
     ((date,), "date"),
     ((time, timedelta), "time"),
-    ((list, tuple, set, frozenset, np.ndarray), "list"),
+    ((list, tuple, set, frozenset, np.ndarray), LISTS),
     ((dict,), "record"),
     ((bytes, bytearray), "binary"),
 )
@@ -109,7 +110,22 @@ def no_numbers_error(kinds: Mapping[str, str], origin: Origin) -> ShapeError:
         if origin.file is not None:
             how = "name the columns (columns=)"
         hint += f" To analyse true/false as 1 and 0, {how}."
+    lists = [name for name, kind in kinds.items() if kind == LISTS]
+    if lists:
+        hint += f" {lists_hint(lists[0], origin)}"
     return origin.error(ShapeError, problem, hint)
+
+
+def lists_hint(column: str, origin: Origin) -> str:
+    """Make the hint how a column of lists, such as embeddings, becomes a table."""
+    read = "" if origin.file is None else "read the file as a frame (pandas, polars), and "
+    table = f"numpy.stack(frame[{column!r}].to_numpy())"
+    return f"If lists of {column!r} hold numbers and are equally long, {read}give {table}."
+
+
+def holds_lists(series: Series) -> bool:
+    """Whether the first cell of a column that is not missing is a list or an array."""
+    return kind_of_column(series.drop_nulls().head(1)) == LISTS and not series.is_null().all()
 
 
 def kind_of_column(series: Series) -> str:

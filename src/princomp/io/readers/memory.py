@@ -268,6 +268,8 @@ def host_array(X: Any, convert: Callable[[Any], Any] = np.asarray) -> np.ndarray
     NotAvailableError
         If it is on another device, sparse, or tracks gradients.
     """
+    if str(getattr(X, "dtype", "")) == "torch.bfloat16":  # which NumPy lacks
+        X = X.float()
     if hasattr(X, "__dlpack__") and not hasattr(X, "__array__"):
         convert = np.from_dlpack
     try:

@@ -25,6 +25,8 @@ _CONTAINERS = {
     "data.to_batches(columns=names), for some of its columns.",
     "pyarrow.Scanner": "Give data.to_batches, a function that reads it batch by batch; "
     "dataset.scanner(columns=names) chooses columns.",
+    "torch.DataLoader": "Give lambda: iter(X), a function that reads it batch by batch; if batches "
+    "hold rows and labels, lambda: (rows for rows, *_ in X). Leave shuffle off.",
     "xarray.Dataset": "Give data.to_dataframe(), or one array of it: data['name'].",
 }
 # Types of the rows of a list.
@@ -112,6 +114,10 @@ def shape_error(X: Any) -> ShapeError | None:
         elif hasattr(X, "to_frame"):
             column = "X.to_frame()"
         hint = f"Reshape your data: {as_one_row(X, 'X')} is one row, {column} one column"
+        if shape[0] and np.ndim(np.asarray(X)[0]) == 1:  # cells of objects
+            is_array = hasattr(X, "reshape") or hasattr(X, "to_frame")
+            cells = "X" if is_array else "numpy.asarray(X)"
+            hint = f"numpy.stack({cells}) makes a row of each X[i], which are vectors"
     elif hasattr(X, "dims") and hasattr(X, "stack"):
         stacked, time = _stacked(X, "X")
         hint = f"{stacked} makes a row for each {time!r}"
