@@ -2,16 +2,20 @@
 
 A sheet is converted to delimited text with one line for each of its rows. So names, numbers and
 labels are detected as in any other text, and line numbers in messages are rows of the sheet. The
-number format is detected from text cells only, and numeric cells are then written in it.
+number format is detected from text cells only, and numeric cells are then written in it. Cells that
+a spreadsheet shows in percent are written so, too: 0.0212 becomes 2.12%.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 import zipfile
 from dataclasses import replace
 from datetime import date, datetime, time
+from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +31,15 @@ from princomp.io.readers.delimited_parse import Reader
 from princomp.io.readers.left_out import WarningNote
 from princomp.io.readers.reader_errors import file_error, malformed, reading
 from princomp.io.readers.source import TableSource
+
+# Parts of a number format in which a percent sign only is text (or the width of one).
+_TEXT_IN_FORMAT = re.compile(r'"[^"]*"|[\\_*].|\[[^]]*\]')
+
+
+class _Percent(float):
+    """A number that is followed by a percent sign."""
+
+    __slots__ = ()
 
 
 def open_workbook(path: Path, selection: Selection) -> TableSource:
@@ -90,9 +103,7 @@ def _read_sheet(
         with reading(path, "a workbook"):
             # Some programs store too small a range, such as A1, and openpyxl would read only that.
             sheet.reset_dimensions()
-            rows = [
-                [_plain_cell(cell) for cell in row] for row in sheet.iter_rows(values_only=True)
-            ]
+            rows = [[_plain_cell(cell) for cell in row] for row in sheet.iter_rows()]
     finally:
         book.close()
     width = max(map(len, rows), default=0)
@@ -173,7 +184,11 @@ def _as_csv(rows: list[list[str | float]], decimal: str | None) -> bytes:
     def written(cell: str | float) -> str:
         if not isinstance(cell, float):
             return cell
-        return "" if decimal is None else str(cell).replace(".", decimal)
+        if decimal is None:
+            return ""
+        # Without ".0", because the cell may name a column, as in 10%.
+        text = f"{str(cell).removesuffix('.0')}%" if isinstance(cell, _Percent) else str(cell)
+        return text.replace(".", decimal)
 
     text = io.StringIO()
     lines = (map(written, row) for row in rows)
@@ -181,15 +196,31 @@ def _as_csv(rows: list[list[str | float]], decimal: str | None) -> bytes:
     return text.getvalue().encode()
 
 
-def _plain_cell(cell: object) -> str | float:
-    """Text of a cell; floats are returned unchanged."""
-    if cell is None:
+def _plain_cell(cell: Any) -> str | float:
+    """Text of a cell of openpyxl, or its number if that is a float or in percent."""
+    value = cell.value
+    if value is None:
         return ""
-    if isinstance(cell, float):
-        return cell
-    if isinstance(cell, datetime) and cell.time() == time():
-        return cell.date().isoformat()
-    if isinstance(cell, datetime | date | time):
-        return cell.isoformat()
+    if isinstance(value, int | float) and not isinstance(value, bool) and _is_in_percent(cell):
+        return _Percent(Decimal(str(value)).scaleb(2))  # without rounding, as 100 * 0.07 has
+    if isinstance(value, float):
+        return value
+    if isinstance(value, datetime) and value.time() == time():
+        return value.date().isoformat()
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
     # Each row must stay on one line, so join the lines within a cell.
-    return " ".join(str(cell).splitlines())
+    return " ".join(str(value).splitlines())
+
+
+def _is_in_percent(cell: Any) -> bool:
+    """Whether a spreadsheet multiplies the number of a cell by 100 and shows a percent sign."""
+    try:
+        return _has_percent(cell.number_format)
+    except IndexError:  # the workbook does not store the format
+        return False
+
+
+@lru_cache
+def _has_percent(number_format: str) -> bool:
+    return "%" in _TEXT_IN_FORMAT.sub("", number_format)
