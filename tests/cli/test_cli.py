@@ -119,7 +119,9 @@ def test_fit_prints_a_summary(princomp):
     assert "PC1" in done.out
     assert "62.01%" in done.out
     assert "(left out)" in done.out
-    assert "solid: PC1 and PC2 (axes within 23° in another sample)\n" in done.out
+    assert (
+        "solid: PC1 and PC2 (axes within 23° in another sample of independent rows)\n" in done.out
+    )
     named = "the rows are named by column 'State', which differs in all rows"
     assert done.err == f"note: {named}; --no-id leaves it out\n"
 

@@ -385,3 +385,15 @@ def test_a_missing_library_is_named(princomp, monkeypatch):
     done = princomp("fit", ARRESTS)
     assert (done.code, done.out) == (75, "")
     assert "pip install 'princomp[cli]'" in done.err
+
+
+@pytest.mark.parametrize("name", ["results.xlsx", "scores.csv", "x.parquet"])
+def test_a_folder_of_results_does_not_end_like_a_table(name, princomp, tmp_path):
+    for arguments in (("fit", ARRESTS), ("rotate", "varimax", "m.pca")):
+        done = princomp(*arguments, "-o", name)
+        assert (done.code, done.out) == (2, "")
+        assert f"'{name}' ends like a .{name.partition('.')[2]} file" in done.err
+        assert "give a name without an ending (--format chooses csv, parquet or npy)" in done.err
+        assert not (tmp_path / name).exists()
+    (tmp_path / name).mkdir()
+    assert princomp("fit", ARRESTS, "-o", str(tmp_path / name)).code == 0

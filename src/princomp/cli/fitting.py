@@ -24,6 +24,7 @@ from princomp.cli.kinds_of_pca import (
     robust_estimator,
 )
 from princomp.cli.options import (
+    OUTPUT_FOLDER,
     OUTPUT_PATH,
     PATH,
     RULES,
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 @click.option(
     "-o",
     "--output",
-    type=OUTPUT_PATH,
+    type=OUTPUT_FOLDER,
     help="Folder for the results; NAME_pca for NAME.csv by default.",
 )
 @format_option("scores, loadings and eigenvalues")

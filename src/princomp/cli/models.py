@@ -16,6 +16,7 @@ from princomp.cli.inputs import check_plain, open_for_model
 from princomp.cli.options import (
     INPUT,
     OPTIONAL_PATH,
+    OUTPUT_FOLDER,
     OUTPUT_PATH,
     PATH,
     command,
@@ -265,7 +266,7 @@ def _load(model: Path, files: Sequence[str], options: dict[str, Any]) -> tuple[A
 )
 @click.option("--no-kaiser", is_flag=True, help="Do not normalise the rows of the loadings.")
 @click.option(
-    "-o", "--output", type=OUTPUT_PATH, help="Folder for the results; NAME_varimax by default."
+    "-o", "--output", type=OUTPUT_FOLDER, help="Folder for the results; NAME_varimax by default."
 )
 @format_option("the tables")
 @table_output_options

@@ -320,8 +320,9 @@ class PCA(
         self._schema, self._fitted, self._checkpoint = schema, result, saved
         if self.decay not in (None, 1.0):
             warn(
-                f"decay={self.decay:g} applies to partial_fit alone: fit gave all rows weight 1. "
-                f"sample_weight={self.decay:g} ** np.arange(n - 1, -1, -1) weighs the rows of a fit"
+                f"fit gives all rows weight 1: decay={self.decay:g} applies to rows that "
+                "partial_fit or merge add later. To fade the rows of a fit, give "
+                f"sample_weight={self.decay:g} ** np.arange(n - 1, -1, -1)"
             )
         # Named columns are probably in different units.
         if schema.names is not None and not isinstance(X, Source):
