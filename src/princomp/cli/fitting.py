@@ -24,7 +24,6 @@ from princomp.cli.kinds_of_pca import (
     robust_estimator,
 )
 from princomp.cli.options import (
-    OUTPUT_FOLDER,
     OUTPUT_PATH,
     PATH,
     RULES,
@@ -45,7 +44,7 @@ from princomp.cli.output import (
     print_summary,
     progress_bar,
 )
-from princomp.cli.results import check_outputs, result_files, write_results
+from princomp.cli.results import check_outputs, folder_notes, result_files, write_results
 from princomp.errors import InputNotFoundError, did_you_mean
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ if TYPE_CHECKING:
 @click.option(
     "-o",
     "--output",
-    type=OUTPUT_FOLDER,
+    type=OUTPUT_PATH,
     help="Folder for the results; NAME_pca for NAME.csv by default.",
 )
 @format_option("scores, loadings and eigenvalues")
@@ -80,7 +79,7 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     for standard input (CSV, TSV, an Arrow stream or npy).
     """
     check_kind(options)
-    notes_on_options = drop_ineffective(options)
+    notes_on_options = [*drop_ineffective(options), *folder_notes(options["output"])]
     outputs = result_files(files, options)
     check_outputs(outputs.values(), files, force=options["force"])
     checkpoint, call = options["checkpoint"], None

@@ -16,7 +16,6 @@ from princomp.cli.inputs import check_plain, open_for_model
 from princomp.cli.options import (
     INPUT,
     OPTIONAL_PATH,
-    OUTPUT_FOLDER,
     OUTPUT_PATH,
     PATH,
     command,
@@ -43,6 +42,7 @@ from princomp.cli.results import (
     IncompleteRows,
     Table,
     check_outputs,
+    folder_notes,
     write_rows,
     write_scores,
     write_tables,
@@ -266,7 +266,7 @@ def _load(model: Path, files: Sequence[str], options: dict[str, Any]) -> tuple[A
 )
 @click.option("--no-kaiser", is_flag=True, help="Do not normalise the rows of the loadings.")
 @click.option(
-    "-o", "--output", type=OUTPUT_FOLDER, help="Folder for the results; NAME_varimax by default."
+    "-o", "--output", type=OUTPUT_PATH, help="Folder for the results; NAME_varimax by default."
 )
 @format_option("the tables")
 @table_output_options
@@ -304,6 +304,7 @@ def rotate(
             pca, method, kaiser=not no_kaiser, power=4.0 if power is None else power
         )
     components, notes = rotation.names, [] if files else notes_on_read_options("DATA")
+    notes += folder_notes(output)
     if power is not None and method == "varimax":
         notes.append("--power has no effect on varimax")
     if not rotation.converged:

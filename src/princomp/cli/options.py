@@ -178,27 +178,10 @@ class _OutputPath(click.Path):
         return super().convert(value, param, ctx)
 
 
-class _OutputFolder(_OutputPath):
-    """A path that does not end like a table file."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str | bytes | os.PathLike[str]:
-        path = super().convert(value, param, ctx)
-        if (ending := io.ending_of(path)) is not None and not os.path.isdir(path):  # type: ignore[arg-type]
-            self.fail(
-                f"{os.fspath(path)!r} ends like a {ending} file, and this is the folder of the "
-                "results: give a name without an ending (--format chooses csv, parquet or npy)",
-                param,
-                ctx,
-            )
-        return path
-
-
 PATH = click.Path(path_type=Path)
 # Text that shells complete to a path; it may also be a wildcard, or name an array in a file.
 INPUT = click.Path(readable=False)
-OUTPUT_PATH, OUTPUT_FOLDER = _OutputPath(), _OutputFolder()
+OUTPUT_PATH = _OutputPath()
 # For commands that write to standard output without the option.
 OPTIONAL_PATH = _OutputPath("; leave it out to write to standard output")
 SEED = click.IntRange(min=0)
