@@ -177,6 +177,17 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def percent(share: float) -> str:
+    """Return a share in percent; one that is not the whole does not read 100%.
+
+    Sums of all shares have roundings.
+
+    >>> percent(0.868), percent(0.9997), percent(1 - 1e-12)
+    ('86.8%', 'more than 99.9%', '100.0%')
+    """
+    return "more than 99.9%" if 0.9995 <= share < 1 - 1e-6 else f"{share:.1%}"
+
+
 def class_words(value: object) -> str:
     """Name the class of a value, and say if it is one of scikit-learn's, which share our names.
 

@@ -195,5 +195,6 @@ def test_axes_that_may_turn_by_any_angle_are_described_in_words():
     near = Verdict("PC1", "unstable", 89.4, bootstrapped=True)
     assert free.reason == "its axis may have any direction in another sample"
     assert near.reason == "its axis turns by up to 89° in another sample"
-    assert "(axes may have any direction in another sample)" in verdict_lines([near, free])[0]
-    assert "(axis within 89° in another sample)" in verdict_lines([near])[0]
+    where = "in another sample of independent rows)"
+    assert f"(axes may have any direction {where}" in verdict_lines([near, free])[0]
+    assert f"(axis within 89° {where}" in verdict_lines([near])[0]

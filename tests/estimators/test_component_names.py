@@ -48,11 +48,31 @@ def test_scores_whose_components_are_not_in_order_are_refused(kind, names, frame
     scores = model.transform(frame)
     rows = model.inverse_transform(scores)
     np.testing.assert_array_equal(rows, model.inverse_transform(scores.to_numpy()))
-    np.testing.assert_array_equal(
-        rows, model.inverse_transform(scores.set_axis(["b", "a"], axis=1))
-    )
+    with pytest.warns(UserWarning, match=r"names of the scores, b, a, are not those of the comp"):
+        renamed = model.inverse_transform(scores.set_axis(["b", "a"], axis=1))
+    np.testing.assert_array_equal(rows, renamed)
     with pytest.raises(ColumnError, match="components are not in order: "):
         model.inverse_transform(scores.iloc[:, ::-1])
+
+
+@pytest.mark.parametrize("first", ["PC1", "PC01", "pca0", "kernelpca0", "Comp.1", "column_0", "x0"])
+def test_scores_with_numbered_names_are_taken_in_their_order(first, frame):
+    text, start = first.rstrip("01"), int(first[-1])
+    width = len(first) - len(text)
+    names = [f"{text}{i + start:0{width}}" for i in range(3)]
+    model = PCA(3).fit(frame)
+    scores = model.transform(frame)
+    rows = model.inverse_transform(type(frame)(scores, columns=names))
+    np.testing.assert_array_equal(rows, model.inverse_transform(scores))
+
+
+@pytest.mark.parametrize(
+    "names", [["PC2", "PC3"], ["PC1", "PC3"], ["slope", "level"], ["PC1", "x2"]]
+)
+def test_other_names_of_scores_raise_a_warning(names, frame):
+    model = PCA(2).fit(frame)
+    with pytest.warns(UserWarning, match=r"in the order of model\.get_feature_names_out\(\)"):
+        model.inverse_transform(type(frame)(np.eye(2), columns=names))
 
 
 def test_names_in_pipelines(frame):

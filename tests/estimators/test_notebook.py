@@ -43,7 +43,7 @@ def test_the_card_shows_the_results(arrests):
         'width: 100.0%"',
         'width: 39.9%"',
         "certificate: largest residual",
-        "solid: PC1 and PC2 (axes within 25° in another sample of normally distributed rows)",
+        "solid: PC1 and PC2 (axes within 25° in another sample of independent normal rows)",
     ):
         assert word in message, word
     assert "chosen by kaiser: " in card(PCA("kaiser", scale="unit").fit(arrests))

@@ -359,6 +359,22 @@ def test_a_rounded_share_is_not_all_or_nothing(share, text):
     assert f"important one ({text}), sep" in Texts("en")("short_meaning", "PC1", share, ["a"], [])
 
 
+def test_a_share_of_nearly_all_is_not_100_percent(rng):
+    X = rng.standard_normal((50, 5)) * [9, 8, 7, 0.1, 0.1]
+    page = Page(report(PCA(3).fit(X), X))
+    assert "3 components explain more than 99.9% of the variance" in page.text
+    assert "3 components of 5 explain more than 99.9% of the total variance" in page.text
+
+
+def test_a_decay_that_had_no_effect_is_told_from_one_that_had(rng, draw_only):
+    draw_only()
+    X = rng.standard_normal((50, 5))
+    with pytest.warns(UserWarning, match="fit gives all rows weight 1"):
+        fitted = PCA(2, decay=0.9).fit(X)
+    assert "0.9 (no row has faded yet)" in Page(report(fitted)).text
+    assert "has faded yet" not in Page(report(PCA(2, decay=0.9).partial_fit(X))).text
+
+
 def test_many_components_are_listed_in_part(rng):
     listing = verdict_table(Request(PCA().fit(rng.standard_normal((250, 210)))))
     assert len(listing.columns[0].cells) == MAX_LINES

@@ -102,6 +102,38 @@ def test_shares_and_levels_below_one_are_not_rounded_to_one(rng, draw_only):
     assert "100% limit" not in page.text
 
 
+@pytest.mark.parametrize("as_text", [False, True])
+def test_rows_named_by_dates_may_depend_on_each_other(as_text, rng, draw_only):
+    draw_only()
+    days = pd.date_range("2024-01-31", periods=30)
+    X = pd.DataFrame(rng.standard_normal((30, 3)) * [9, 3, 1], index=days)
+    if as_text:
+        X.index = X.index.strftime("%d.%m.%Y")
+    note = "The rows are named by dates. Rows of a time series usually depend on each other"
+    assert note in Page(report(PCA(2).fit(X), X)).text
+    assert note not in Page(report(PCA(2).fit(X), X.reset_index(drop=True))).text
+
+
+@pytest.mark.parametrize(
+    ("index", "shown"),
+    [
+        (pd.date_range("2024-01-31", periods=30), "2024-01-31, 2024-02-01"),
+        (
+            pd.date_range("2024-01-31 10:30", periods=30, unit="ns"),
+            "2024-01-31T10:30, 2024-02-01T10:30",
+        ),
+    ],
+)
+def test_dates_are_written_without_zeros(index, shown, rng, draw_only):
+    draw_only()
+    X = pd.DataFrame(rng.standard_normal((30, 3)), index=index)
+    X.iloc[0] *= 400
+    X.iloc[1] *= 100
+    page = Page(report(PCA(2).fit(X), X))
+    assert f"are beyond a 95% limit: {shown}" in page.text
+    assert "00:00" not in page.text
+
+
 def test_inseparable_variances_are_not_called_equal():
     page = Page(report(PCA(2).fit(np.vstack([np.eye(3), -np.eye(3)]))))
     assert "their variances are too close for the accuracy of the fit" in page.text
@@ -214,7 +246,8 @@ def test_the_report_begins_with_a_short_summary(page):
     for sentence in (
         "2 components, weighted sums of the 4 columns, keep 87% of the variation among 50 rows.",
         "PC1, the most important one (62%), separates rows with high Assault, Rape and Murder",
-        "All components can be interpreted: they would be similar in another sample of rows.",
+        "All components can be interpreted: they would be similar in another sample of rows, if",
+        "if the rows are independent of each other, unlike those of a time series.",
         "86.8%",
         "2 / 4",
         "50 × 4",

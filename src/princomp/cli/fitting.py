@@ -44,7 +44,7 @@ from princomp.cli.output import (
     print_summary,
     progress_bar,
 )
-from princomp.cli.results import check_outputs, result_files, write_results
+from princomp.cli.results import check_outputs, folder_notes, result_files, write_results
 from princomp.errors import InputNotFoundError, did_you_mean
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     for standard input (CSV, TSV, an Arrow stream or npy).
     """
     check_kind(options)
-    notes_on_options = drop_ineffective(options)
+    notes_on_options = [*drop_ineffective(options), *folder_notes(options["output"])]
     outputs = result_files(files, options)
     check_outputs(outputs.values(), files, force=options["force"])
     checkpoint, call = options["checkpoint"], None

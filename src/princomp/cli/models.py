@@ -42,6 +42,7 @@ from princomp.cli.results import (
     IncompleteRows,
     Table,
     check_outputs,
+    folder_notes,
     write_rows,
     write_scores,
     write_tables,
@@ -305,6 +306,7 @@ def rotate(
             pca, method, kaiser=not no_kaiser, power=4.0 if power is None else power
         )
     components, notes = rotation.names, [] if files else notes_on_read_options("DATA")
+    notes += folder_notes(output)
     if power is not None and method == "varimax":
         notes.append("--power has no effect on varimax")
     if not rotation.converged:

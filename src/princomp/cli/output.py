@@ -21,6 +21,7 @@ from princomp.errors import (
     InUseError,
     OutputError,
     counted,
+    percent,
     printable,
     writing_to_stream,
 )
@@ -209,7 +210,7 @@ def _print_kernel_summary(model: KernelPCA) -> None:
 
 def _explained(k: int, rates: FloatArray) -> str:
     verb = " explains" if k == 1 else "s explain"
-    return f"{k} component{verb} {float(rates.sum()):.1%} of the variance"
+    return f"{k} component{verb} {percent(float(rates.sum()))} of the variance"
 
 
 def _print_variances(names: list[str], table: FloatArray, k: int, resolution: float) -> None:

@@ -70,6 +70,14 @@ def result_files(files: Sequence[str], options: dict[str, Any]) -> dict[str, Pat
     return {**outputs, "model": options["model"] or folder / "model.pca"}
 
 
+def folder_notes(folder: Path | None) -> list[str]:
+    """Note on a folder of results that is called like a table file, such as out.xlsx."""
+    ending = None if folder is None else io.ending_of(folder)
+    if ending is None:
+        return []
+    return [f"-o is a folder: {folder} is no {ending} file. --format chooses csv, parquet or npy"]
+
+
 def write_results(
     model: Any, source: io.Source, files: dict[str, Path], force: bool, quiet: bool
 ) -> None:

@@ -2,6 +2,7 @@
 
 Commands and reports that have the rows of the fit use the same bootstrap, if it is quick, and so
 give the same verdicts. Without the rows, angles are approximated for normally distributed rows.
+Both hold for rows that are independent of each other, unlike those of a time series.
 """
 
 from __future__ import annotations
@@ -260,7 +261,7 @@ def verdict_lines(judged: Sequence[Verdict]) -> list[str]:
     >>> from princomp.core import Verdict, verdict_lines
     >>> first = Verdict("PC1", "solid", 9.6, bootstrapped=True)
     >>> print("\n".join(verdict_lines([first, Verdict("PC2", "below resolution", 90.0)])))
-    solid: PC1 (axis within 10° in another sample)
+    solid: PC1 (axis within 10° in another sample of independent rows)
     below resolution: PC2: the variance is rounding error: do not interpret it
     """
     lines = []
@@ -270,10 +271,10 @@ def verdict_lines(judged: Sequence[Verdict]) -> list[str]:
             continue
         angles = [one.angle for one in of_kind]
         axes = "axes" if len(of_kind) > 1 else "axis"
-        of_what = "" if of_kind[0].bootstrapped else " of normally distributed rows"
+        of_what = "independent" if of_kind[0].bootstrapped else "independent normal"
         largest = max(angles)
         turns = "may have any direction" if _is_any_direction(largest) else f"within {largest:.0f}°"
-        turns = f" ({axes} {turns} in another sample{of_what})"
+        turns = f" ({axes} {turns} in another sample of {of_what} rows)"
         turns = turns if kind in ("solid", "unstable") else ""
         names = component_ranges([one.component for one in of_kind])
         line = f"{kind}: {names}{turns}" + ("" if kind == "solid" else f": {meaning}")

@@ -357,6 +357,8 @@ def refuse_iterator(X: Any, why: str, call: str) -> None:
 def open_scores(X: Any, open_table: Callable[[Any], Rows] = open_rows) -> Any:
     """Open scores: an array of numbers of any shape unchanged, other tables by ``open_table``.
 
+    Warns if the columns have names that do not number them.
+
     Raises
     ------
     ColumnError
@@ -364,15 +366,30 @@ def open_scores(X: Any, open_table: Callable[[Any], Rows] = open_rows) -> Any:
     """
     if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
         return unmasked(X)
-    rows, names, _ = open_table(X)
-    found = [_COMPONENT.fullmatch(str(name)) for name in names or ()]
+    rows, columns, _ = open_table(X)
+    names = list(map(str, columns or ()))
+    found = [_COMPONENT.fullmatch(name) for name in names]
     numbers = [int(match[1]) for match in found if match]
     if len(numbers) == len(found) and numbers != sorted(numbers):
         raise ColumnError(
-            f"the components are not in order: {listed([str(name) for name in names or ()])}",
+            f"the components are not in order: {listed(names)}",
             hint="give the columns in the order of model.get_feature_names_out()",
         )
+    if names and not _are_numbered(names):
+        warn(
+            f"the names of the scores, {printable(listed(names))}, are not those of the "
+            "components: the columns are taken in the order of model.get_feature_names_out(). "
+            "Without names (X.to_numpy()) there is no warning"
+        )
     return rows
+
+
+def _are_numbered(names: list[str]) -> bool:
+    """Whether names end in 0, 1, … or 1, 2, …, after the same text: PC1, pca0, column_0."""
+    text = names[0].rstrip("0123456789")
+    ends = [name.removeprefix(text) for name in names]
+    numbers = [int(end) if end.isdecimal() else -1 for end in ends]
+    return numbers in ([*range(len(names))], [*range(1, len(names) + 1)])
 
 
 def blocks_of(data: RowData) -> Iterator[Any]:

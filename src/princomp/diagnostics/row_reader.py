@@ -18,7 +18,7 @@ from princomp.core import (
     fitted_model,
 )
 from princomp.diagnostics.models import axes_of, feature_names, fitted_of
-from princomp.diagnostics.tables import Contents, checked_frame, frame_of, table
+from princomp.diagnostics.tables import Contents, checked_frame, frame_of, short_dates, table
 from princomp.engines import DistributedRows
 from princomp.errors import ColumnError, ParameterError, ShapeError, invalid_value
 from princomp.estimators import PCA, TableEstimator
@@ -135,7 +135,10 @@ class RowReader:
         elif names is None and index is not None:
             names = index.to_numpy()
         weights = checked_weights(weights, n)
-        return cls(model, data, origin, names, index, checked_frame(frame, model, kind), weights)
+        frame = checked_frame(frame, model, kind)
+        if frame == "listing" and names is not None:
+            names = short_dates(names)
+        return cls(model, data, origin, names, index, frame, weights)
 
     @property
     def fitted(self) -> Fitted:
@@ -210,7 +213,9 @@ class RowReader:
         """Names of some rows: those in memory, those from the source, or numbers."""
         if self.ids is not None:
             return self.ids[start:stop]
-        return np.arange(start, stop) if names is None else names
+        if names is None:
+            return np.arange(start, stop)
+        return short_dates(names) if self.frame == "listing" else names
 
     def scores(self, indices: NDArray[np.intp]) -> list[NDArray[Any]]:
         """Return the names of all rows, and their scores (n, c), never whitened."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from datetime import date, time, timedelta
+from datetime import date, datetime, time, timedelta
 from numbers import Number
 from typing import Any, TypeAlias
 
@@ -79,6 +79,23 @@ class Listing:
 
 def _cell(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def short_dates(names: Names) -> Names:
+    """Leave out parts of dates and times that are zero in all of them; keep other names.
+
+    >>> print(short_dates(np.array(["2023-10-25T00:00:00.000000"], dtype="datetime64[us]")))
+    ['2023-10-25']
+    """
+    is_object = names.dtype.kind == "O" and names.size > 0
+    if is_object and all(isinstance(name, datetime) and name.tzinfo is None for name in names):
+        names = names.astype("datetime64[us]")  # such as those of a column of polars
+    if names.dtype.kind == "M":
+        for unit in ("D", "m", "s", "ms"):
+            short = names.astype(f"datetime64[{unit}]")
+            if np.array_equal(short, names, equal_nan=True):
+                return short
+    return names
 
 
 def frame_of(X: object) -> nw.DataFrame[Any] | None:

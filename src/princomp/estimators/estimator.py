@@ -92,7 +92,7 @@ class PCA(
         exceed the limit is refused before any rows are read.
     decay : float or None, default=None
         For ``partial_fit``: a row seen r rows ago has weight decayʳ. ``fit`` gives all rows
-        weight 1.
+        weight 1 and warns.
     scale : None, "unit", "pareto", "range" or array of shape (p,), default=None
         Divisors of the columns: none; standard deviations (correlation PCA); their square
         roots; largest minus smallest values; or the given ones.
@@ -318,6 +318,12 @@ class PCA(
         )
         saved = None if checkpoint is None else os.path.abspath(os.path.expanduser(checkpoint))
         self._schema, self._fitted, self._checkpoint = schema, result, saved
+        if self.decay not in (None, 1.0):
+            warn(
+                f"fit gives all rows weight 1: decay={self.decay:g} applies to rows that "
+                "partial_fit or merge add later. To fade the rows of a fit, give "
+                f"sample_weight={self.decay:g} ** np.arange(n - 1, -1, -1)"
+            )
         # Named columns are probably in different units.
         if schema.names is not None and not isinstance(X, Source):
             names = list(map(str, schema.names))

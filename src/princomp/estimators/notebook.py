@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from princomp.core import Fitted, Verdict, unequal_columns, verdict_lines, verdicts
-from princomp.errors import PrincompError, counted
+from princomp.errors import PrincompError, counted, percent
 
 if TYPE_CHECKING:
     from princomp.estimators.estimator import PCA
@@ -74,7 +74,7 @@ def _head(model: PCA, fitted: Fitted) -> str:
     cells = f", {counted(filled.cells, 'missing cell')} filled" if filled and filled.cells else ""
     return (
         f"{rows}{dropped} × {counted(fitted.p, 'column')}{cells}, scale {scale}: "
-        f"{fitted.k:,} {explain} {float(fitted.rates.sum()):.1%} of the variance"
+        f"{fitted.k:,} {explain} {percent(float(fitted.rates.sum()))} of the variance"
     )
 
 

@@ -179,7 +179,7 @@ def _robust_distances(
                 hint=f"leave out {name}=",
             )
     fitted = fitted_model(model)
-    reader = RowReader.open(model, X, ids=ids)
+    reader = RowReader.open(model, X, ids=ids, frame="listing")
 
     def measure(chunk: RowArray, start: int) -> tuple[FloatArray, FloatArray]:
         chunk_distances = fitted.chunk_outlier_map(chunk, reader.data, start)

@@ -10,6 +10,7 @@ from princomp.core import component_ranges, stable_spaces, unequal_columns
 from princomp.diagnostics import bartlett, kmo, variable_names, variables
 from princomp.errors import PrincompError
 from princomp.estimators import PCA, choose
+from princomp.io import are_dates
 from princomp.reports.documents import column_names, component_names
 from princomp.reports.request import Request
 from princomp.reports.text import shorten
@@ -234,6 +235,9 @@ def _angles(request: Request) -> Iterator[tuple[str, str]]:
             yield "plain", texts("stable_space", space, angle)
     else:
         yield "good", sentence
+    rows = request.rows
+    if rows is not None and rows.training and rows.named and are_dates(rows.names[:100]):
+        yield "plain", texts("rows_are_dates")
 
 
 # ---- three sentences for everybody ----------------------------------------------------

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from princomp import __version__
 from princomp.core import ADDRESS, Fitted, shown_certificate
-from princomp.errors import printable
+from princomp.errors import percent, printable
 from princomp.linalg import FloatArray, format_bytes
 from princomp.plots import GROUP_COLOURS
 from princomp.reports import narrative, tables
@@ -66,7 +66,7 @@ def _tiles(request: Request) -> list[tuple[str, str]]:
     size = f"{fitted.p:,}" if fitted.n_samples is None else f"{fitted.n_samples:,} × {fitted.p:,}"
     kept = f"{fitted.k:,} / {request.max_components:,}"
     tiles = [
-        (f"{float(fitted.rates.sum()):.1%}", words["explained"]),
+        (percent(float(fitted.rates.sum())), words["explained"]),
         (kept, words["kept" if fitted.k > 1 else "kept_one"]),
         (size, words["columns_only" if fitted.n_samples is None else "size"]),
     ]
@@ -137,6 +137,7 @@ def _provenance(request: Request) -> dict[str, list[tuple[str, str]]]:
     worst = f"{known.max():.1e}" if known.size else "not measured"
     passes = "until the residual was small enough" if plan.passes is None else f"{plan.passes}"
     pairs = ", ".join(f"PC{a + 1} and PC{b + 1}" for a, b in certificate.inseparable[:8])
+    unfaded = " (no row has faded yet)" if fitted.faded_by is None else ""
     noise = ", ".join(f"PC{i + 1}" for i in np.flatnonzero(certificate.below_resolution)[:8])
     return {
         "Plan": [
@@ -158,7 +159,7 @@ def _provenance(request: Request) -> dict[str, list[tuple[str, str]]]:
             ("n_components", str(name_of(model.n_components))),
             ("scale", str(scale) if isinstance(scale, str | None) else "given divisors"),
             *[
-                (name, _in_words(value))
+                (name, _in_words(value) + unfaded * (name == "decay"))
                 for name, value in model.get_params(deep=False).items()
                 if name not in ("n_components", "scale") and value != getattr(defaults, name)
             ],

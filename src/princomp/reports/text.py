@@ -12,7 +12,7 @@ import jinja2
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
-from princomp.errors import invalid_value
+from princomp.errors import invalid_value, percent
 
 # Largest number of names in a sentence, and letters of each.
 _MAX_NAMES, _MAX_LETTERS = 12, 60
@@ -70,7 +70,7 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters.update(n="{:,}".format, percent="{:.1%}".format, listed=_join)
+    templates.filters.update(n="{:,}".format, percent=percent, listed=_join)
     return templates
 
 

@@ -86,7 +86,16 @@ def test_a_row_that_is_dropped_still_ages_the_others(table, rng):
 def test_no_decay_is_a_decay_of_one(table):
     for decay in (None, 1, 1.0, np.float64(1)):
         assert_same_bits(fit_in_batches(PCA(decay=decay), table, 7), PCA().fit(table))
-    assert_same_bits(PCA(decay=0.5).fit(table), PCA().fit(table))
+
+
+def test_fit_warns_that_it_does_not_use_decay(table):
+    with pytest.warns(UserWarning, match=r"decay=0\.5 applies to rows that .* add later") as caught:
+        model = PCA(decay=0.5).fit(table)
+    assert_same_bits(model, PCA().fit(table))
+    _, hint = str(caught[0].message).split("sample_weight=")
+    weights = eval(hint, {"n": len(table), "np": np})
+    faded = PCA().fit(table, sample_weight=weights)
+    np.testing.assert_allclose(faded.mean_, PCA(decay=0.5).partial_fit(table).mean_, rtol=1e-12)
 
 
 @pytest.mark.parametrize("decay", [0, -0.5, 1.5, np.nan, np.inf, "0.5", True, [0.5], 1 + 1j])
@@ -129,7 +138,8 @@ def test_a_model_with_decay_continues_after_saving(table, tmp_path):
     assert_same_bits(fit_in_batches(pickle.loads(pickle.dumps(half)), table[101:], 9), whole)
     assert_close(fit_in_batches(loaded, table[101:], 9), whole)
     # The rows of a fit decay, too.
-    model = PCA(3, decay=0.97).fit(table[:101])
+    with pytest.warns(UserWarning, match="fit gives all rows weight 1"):
+        model = PCA(3, decay=0.97).fit(table[:101])
     weights = np.r_[np.ones(101), np.ones(99)] * 0.97 ** np.r_[[99] * 101, np.arange(98, -1, -1)]
     fit_in_batches(model, table[101:], 10)
     np.testing.assert_allclose(model.mean_, np.average(table, axis=0, weights=weights), rtol=1e-13)
@@ -158,7 +168,9 @@ def test_a_model_remembers_that_its_rows_faded(table, tmp_path):
     rows = loaded[1].partial_fit(table[:3]).summary_.rows
     assert rows == pytest.approx(other.summary_.rows + 3, rel=200 * EPS)
     # The rows of ``fit`` do not fade, until others are added.
-    model = PCA(2, decay=0.97).fit(table).set_params(decay=None).forget(table[:50])
+    with pytest.warns(UserWarning, match="fit gives all rows weight 1"):
+        model = PCA(2, decay=0.97).fit(table)
+    model.set_params(decay=None).forget(table[:50])
     assert_close(model, PCA(2).fit(table[50:]))
 
 
@@ -172,7 +184,8 @@ def test_rows_of_a_merged_model_follow_the_others(solver, table):
     assert_close(model, whole)
     assert model.summary_.rows == pytest.approx(whole.summary_.rows, rel=200 * EPS)
     # As when rows are added after a fit, the rows of a fit have equal weights.
-    model.merge(PCA(**parameters).fit(table[150:]))
+    with pytest.warns(UserWarning, match="fit gives all rows weight 1"):
+        model.merge(PCA(**parameters).fit(table[150:]))
     weights = np.r_[0.97 ** np.arange(199, 49, -1), np.ones(50)]
     np.testing.assert_allclose(model.mean_, np.average(table, axis=0, weights=weights), rtol=1e-13)
 
@@ -276,6 +289,7 @@ def test_set_output_and_pipelines(table):
 
 
 @pytest.mark.parametrize("options", [{"decay": 0.99}, {"n_components": 1, "svd_solver": "sketch"}])
+@pytest.mark.filterwarnings("ignore:fit gives all rows weight 1")
 def test_scikit_learns_conventions(options):
     results = check_estimator(PCA(**options), on_fail=None, on_skip=None)
     failed = [r["check_name"] for r in results if r["status"] not in ("passed", "skipped")]

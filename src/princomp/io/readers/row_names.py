@@ -110,6 +110,11 @@ def has_index_name(label: object) -> bool:
     return isinstance(label, str) and (label == "" or label.lower() in _INDEX_NAMES)
 
 
+def are_dates(cells: Iterable[object]) -> bool:
+    """Whether all cells are dates or times, also as text."""
+    return all(_DATE_OR_TIME.match(str(cell)) for cell in cells)
+
+
 def row_numbers_note(label: str, *, has_index: bool = False) -> WarningNote:
     """Note on a first column whose name says that it identifies the rows.
 
@@ -189,7 +194,7 @@ def find_id_column(
     unique = [name for name in table.column_names if _is_unique_text(table, name, number_format)]
     # Dates and times name rows only if nothing else does.
     heads = {name: table.column(name)[:100].to_pylist() for name in unique}
-    named = [name for name in unique if not all(map(_DATE_OR_TIME.match, heads[name]))]
+    named = [name for name in unique if not are_dates(heads[name])]
     unique = named or unique
     if len(unique) == 1 and (is_numbered or not has_index):
         name = unique[0]
