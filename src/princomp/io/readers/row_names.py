@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.io.readers.columns import Choice, Selection
+from princomp.io.readers.date_numbers import date_pattern, has_time_name, trend
 from princomp.io.readers.left_out import Series, WarningNote
 from princomp.io.readers.number_text import NumberFormat, are_mostly_quantities
 
@@ -30,12 +31,10 @@ _DATE_OR_TIME = re.compile(
 )
 # Fewest rows for detection: in fewer rows, cells such as 1 and 2 may mean anything.
 MIN_ROWS = 3
-# Fewest rows for a first column that counts up from a number other than 0 and 1, or holds dates.
+# Fewest rows for a first column that counts up from a number other than 0 and 1.
 _MIN_COUNTED_ROWS = 5
 # Fewest rows for a first column in other equal steps.
 _MIN_STEPPED_ROWS = 8
-# Years of dates that are written as whole numbers, such as 198101.
-_DATED_YEARS = 1700, 2200
 
 
 def are_row_numbers(cells: Sequence[Any] | NDArray[Any]) -> bool:
@@ -65,44 +64,33 @@ def _rise_in_equal_steps(cells: NDArray[Any]) -> bool:
     return bool(is_rounded and expected[1] - expected[0] > 1e3 * rounding)
 
 
-def counting_notes(name: str, cells: NDArray[Any]) -> tuple[WarningNote, ...]:
-    """Note on a first column that is analysed and goes up in equal steps, or holds dates."""
+def counting_notes(
+    name: str, cells: NDArray[Any], *, may_count: bool = True
+) -> tuple[WarningNote, ...]:
+    """Note on a first column that is analysed and goes up in equal steps, or holds dates.
+
+    Without ``may_count``, only dates and times are looked for.
+    """
     advice = f": leave it out with exclude=[{name!r}]"
-    if are_row_numbers(cells):
+    if may_count and are_row_numbers(cells):
         what, advice = f"counts the rows from {cells[0]:.0f}", ""
     elif (
-        len(cells) >= _MIN_COUNTED_ROWS
+        may_count
+        and len(cells) >= _MIN_COUNTED_ROWS
         and _go_up_by_one(cells[:_MIN_COUNTED_ROWS])  # soon answers for most columns
         and float(cells[0]).is_integer()
         and _go_up_by_one(cells)
     ):
         what = f"counts up from {cells[0]:.0f}"
-    elif (pattern := _date_pattern(cells)) is not None:
+    elif (pattern := date_pattern(cells)) is not None:
         what = f"looks like dates ({pattern})"
-    elif _rise_in_equal_steps(cells):
+    elif may_count and _rise_in_equal_steps(cells):
         what = f"goes up in equal steps from {cells[0]:.6g}"
+    elif has_time_name(name) and (goes := trend(cells)) is not None:
+        what = f"only {goes}, as times do,"
     else:
         return ()
     return (WarningNote(f"{name!r}, the first column, {what} and is analysed{advice}"),)
-
-
-def _date_pattern(cells: NDArray[Any]) -> str | None:
-    """How dates are written as whole numbers that rise from row to row; None if they are none."""
-    is_whole = np.isfinite(cells) & (cells == np.trunc(cells))
-    if len(cells) < _MIN_COUNTED_ROWS or not is_whole.all() or not (np.diff(cells) > 0).all():
-        return None
-    for pattern, days in (("YYYYMM", 1), ("YYYYMMDD", 100)):
-        first, last = _DATED_YEARS[0] * 100 * days, (_DATED_YEARS[1] + 1) * 100 * days
-        if cells[0] < first or cells[-1] >= last:
-            continue
-        year_months, day = np.divmod(cells.astype(np.int64), days)
-        year, month = np.divmod(year_months, 100)
-        starts = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
-        lengths = (starts + 1).astype("datetime64[D]") - starts.astype("datetime64[D]")
-        is_day = (day >= 1) & (day <= lengths.astype(np.int64)) if days > 1 else True
-        if np.all((month >= 1) & (month <= 12) & is_day):
-            return pattern
-    return None
 
 
 def has_index_name(label: object) -> bool:
@@ -131,13 +119,20 @@ def without_row_numbers(first: Series, choice: Choice) -> tuple[Choice, tuple[Wa
     if choice.requested or len(choice.names) < 2 or choice.names[0] != label:
         return choice, ()
     if not has_index_name(label):
-        notes = counting_notes(label, first.to_numpy()) if first.dtype.is_integer() else ()
+        notes = _notes_on_numbers(label, first)
     elif first.dtype.is_integer():
         notes = (row_numbers_note(label, has_index=first.implementation.is_pandas()),)
         choice = replace(choice, names=choice.names[1:])
     else:
         notes = _whole_numbers_note(label, first) if first.dtype.is_float() else ()
     return choice, notes
+
+
+def _notes_on_numbers(label: str, first: Series) -> tuple[WarningNote, ...]:
+    is_integer = first.dtype.is_integer()
+    if not is_integer and not first.dtype.is_float():
+        return ()
+    return counting_notes(label, first.to_numpy(), may_count=is_integer)
 
 
 def _whole_numbers_note(label: str, first: Series) -> tuple[WarningNote, ...]:
