@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ _DATE_OR_TIME = re.compile(
 MIN_ROWS = 3
 # Fewest rows for a first column that counts up from a number other than 0 and 1.
 _MIN_COUNTED_ROWS = 5
+# Fewest rows for each repeated cell of a column that could have named the rows.
+_MIN_ROWS_PER_REPEATED = 10
 # Fewest rows for a first column in other equal steps.
 _MIN_STEPPED_ROWS = 8
 
@@ -181,7 +184,11 @@ def find_id_column(
     is_numbered = are_row_numbers(first_cells)
     # A table that begins in the second column of a sheet has a first column without cells.
     has_index = first.lower() in _INDEX_NAMES and any(first_cells)
-    unique = [name for name in table.column_names if _is_unique_text(table, name, number_format)]
+    texts = [name for name in table.column_names if _is_text(table, name, number_format)]
+    if len(table) < MIN_ROWS:  # in a few rows, any text may differ
+        texts = [name for name in texts if name == first]
+    repeated = {name: _repeated_cells(table.column(name)) for name in texts}
+    unique = [name for name in texts if not repeated[name]]
     # Dates and times name rows only if nothing else does.
     heads = {name: table.column(name)[:100].to_pylist() for name in unique}
     named = [name for name in unique if not all(map(_DATE_OR_TIME.match, heads[name]))]
@@ -194,7 +201,7 @@ def find_id_column(
     elif is_numbered:
         name, why = first, f"which counts them from {str(first_cells[0]).strip()}"
     else:
-        return choice, []
+        return choice, [] if unique else _almost_unique_notes(repeated, len(table))
     # A first column that counts the rows is left out, even if another one names them.
     counted = is_numbered and name != first
     without = {name, first} if counted else {name}
@@ -221,18 +228,39 @@ def find_id_column(
     return replace(choice, names=names, id_column=name), notes
 
 
+def _repeated_cells(column: pa.ChunkedArray) -> Counter[str]:
+    """The cells that occur again in later rows, and in how many."""
+    cells = Counter(column.to_pylist())
+    cells.subtract(set(cells))
+    return +cells
+
+
+def _almost_unique_notes(repeated: dict[str, Counter[str]], rows: int) -> list[str]:
+    """Note on the first column of text that would name the rows if a few did not repeat a cell."""
+    for name, cells in repeated.items():
+        if _MIN_ROWS_PER_REPEATED * cells.total() <= rows:
+            cell, times = cells.most_common(1)[0]
+            often = "twice" if times == 1 else f"{times + 1} times"
+            return [
+                f"column {name!r} does not name the rows, because {cell!r} occurs {often}; "
+                f"id_column={name!r} names them by it"
+            ]
+    return []
+
+
 def _has_fractions(cells: Sequence[str | None], number_format: NumberFormat) -> bool:
     """Whether all cells are numbers or empty, and some are fractions, such as measurements."""
     values = [number_format.parse(cell or "") for cell in cells]
     return None not in values and any(x % 1 for x in values if x and math.isfinite(x))
 
 
-def _is_unique_text(table: pa.Table, name: str, number_format: NumberFormat) -> bool:
+def _is_text(table: pa.Table, name: str, number_format: NumberFormat) -> bool:
+    """Whether a column holds text, without empty cells, that may name the rows."""
     column = table.column(name)
     head = column[:100].to_pylist()
-    if len(column) < MIN_ROWS or not all(cell and number_format.is_text(cell) for cell in head):
+    if not head or not all(cell and number_format.is_text(cell) for cell in head):
         return False
-    if are_mostly_quantities(head):
-        return False  # cells such as "12 kg", "1,5" and "5/60" are meant as numbers
-    cells = column.to_pylist()
-    return len(set(cells)) == len(cells) and not any(cell is None or cell == "" for cell in cells)
+    # Cells such as "12 kg", "1,5" and "5/60" are meant as numbers; 31.1.2024 only looks like one.
+    if are_mostly_quantities(head) and not all(map(_DATE_OR_TIME.match, head)):
+        return False
+    return not any(cell is None or cell == "" for cell in column.to_pylist())
