@@ -18,6 +18,7 @@ from princomp.io import (
     Source,
     as_frame,
     as_rows,
+    counting_notes,
     file_rows,
     frame_origin,
     from_frame,
@@ -75,6 +76,9 @@ class TableSchema:
             rows: Rows = as_rows(X), None, None
         elif (labels := labels_of_float_frame(X)) is not None and not _begins_with_index(labels):
             rows = as_rows(X.to_numpy()), labels or None, frame_origin(X)
+            if len(labels) > 1:
+                notes = counting_notes(labels[0], rows[0][:, 0], may_count=False)
+                warning = warning_text(notes)
         elif (distributed := as_distributed(X)) is not None:
             rows = distributed, distributed.columns, None
             if not distributed.p:  # such as the scores of no components

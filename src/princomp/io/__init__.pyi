@@ -71,6 +71,7 @@ from .readers.not_finite import (
 from .readers.read_options import ReadOptions as ReadOptions
 from .readers.row_names import (
     are_dates as are_dates,
+    counting_notes as counting_notes,
     has_index_name as has_index_name,
     row_numbers_note as row_numbers_note,
 )

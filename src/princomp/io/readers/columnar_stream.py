@@ -37,7 +37,7 @@ from princomp.io.readers.left_out import (
 )
 from princomp.io.readers.number_text import PLAIN
 from princomp.io.readers.reader_errors import malformed, no_rows_error, reading
-from princomp.io.readers.row_names import find_id_column, id_candidates
+from princomp.io.readers.row_names import counting_notes, find_id_column, id_candidates
 from princomp.io.readers.source import (
     Chunk,
     FileState,
@@ -85,6 +85,14 @@ def _combined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     except pa.ArrowException:
         # For example, the categories differ between batches.
         return batches
+
+
+def _counting_notes(name: str, cells: pa.Array) -> tuple[str, ...]:
+    """Notes on the numbers of a first column, as for frames."""
+    is_integer = pa.types.is_integer(cells.type)
+    if not is_integer and not pa.types.is_floating(cells.type):
+        return ()
+    return counting_notes(name, cells.to_numpy(zero_copy_only=False), may_count=is_integer)
 
 
 def with_row_numbers(batches: Iterable[pa.RecordBatch], row: int = 0) -> Batches:
@@ -172,6 +180,8 @@ class ColumnarSource(Source):
             table = pa.table(columns, names=labels)
         whole = self.rows == len(table)
         choice, notes = find_id_column(table, first_name, choice, PLAIN, complete=whole)
+        if first_name in choice.names and len(choice.names) > 1 and not choice.requested:
+            notes += _counting_notes(first_name, plain_array(first.column(first_name)))
         self.notes = (*self.notes, *notes)
         return choice
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.io.readers.columns import Choice, Selection
+from princomp.io.readers.date_numbers import date_pattern, has_time_name, trend
 from princomp.io.readers.left_out import Series, WarningNote
 from princomp.io.readers.number_text import NumberFormat, are_mostly_quantities
 
@@ -30,12 +32,12 @@ _DATE_OR_TIME = re.compile(
 )
 # Fewest rows for detection: in fewer rows, cells such as 1 and 2 may mean anything.
 MIN_ROWS = 3
-# Fewest rows for a first column that counts up from a number other than 0 and 1, or holds dates.
+# Fewest rows for a first column that counts up from a number other than 0 and 1.
 _MIN_COUNTED_ROWS = 5
+# Fewest rows for each repeated cell of a column that could have named the rows.
+_MIN_ROWS_PER_REPEATED = 10
 # Fewest rows for a first column in other equal steps.
 _MIN_STEPPED_ROWS = 8
-# Years of dates that are written as whole numbers, such as 198101.
-_DATED_YEARS = 1700, 2200
 
 
 def are_row_numbers(cells: Sequence[Any] | NDArray[Any]) -> bool:
@@ -65,44 +67,33 @@ def _rise_in_equal_steps(cells: NDArray[Any]) -> bool:
     return bool(is_rounded and expected[1] - expected[0] > 1e3 * rounding)
 
 
-def counting_notes(name: str, cells: NDArray[Any]) -> tuple[WarningNote, ...]:
-    """Note on a first column that is analysed and goes up in equal steps, or holds dates."""
+def counting_notes(
+    name: str, cells: NDArray[Any], *, may_count: bool = True
+) -> tuple[WarningNote, ...]:
+    """Note on a first column that is analysed and goes up in equal steps, or holds dates.
+
+    Without ``may_count``, only dates and times are looked for.
+    """
     advice = f": leave it out with exclude=[{name!r}]"
-    if are_row_numbers(cells):
+    if may_count and are_row_numbers(cells):
         what, advice = f"counts the rows from {cells[0]:.0f}", ""
     elif (
-        len(cells) >= _MIN_COUNTED_ROWS
+        may_count
+        and len(cells) >= _MIN_COUNTED_ROWS
         and _go_up_by_one(cells[:_MIN_COUNTED_ROWS])  # soon answers for most columns
         and float(cells[0]).is_integer()
         and _go_up_by_one(cells)
     ):
         what = f"counts up from {cells[0]:.0f}"
-    elif (pattern := _date_pattern(cells)) is not None:
+    elif (pattern := date_pattern(cells)) is not None:
         what = f"looks like dates ({pattern})"
-    elif _rise_in_equal_steps(cells):
+    elif may_count and _rise_in_equal_steps(cells):
         what = f"goes up in equal steps from {cells[0]:.6g}"
+    elif has_time_name(name) and (goes := trend(cells)) is not None:
+        what = f"only {goes}, as times do,"
     else:
         return ()
     return (WarningNote(f"{name!r}, the first column, {what} and is analysed{advice}"),)
-
-
-def _date_pattern(cells: NDArray[Any]) -> str | None:
-    """How dates are written as whole numbers that rise from row to row; None if they are none."""
-    is_whole = np.isfinite(cells) & (cells == np.trunc(cells))
-    if len(cells) < _MIN_COUNTED_ROWS or not is_whole.all() or not (np.diff(cells) > 0).all():
-        return None
-    for pattern, days in (("YYYYMM", 1), ("YYYYMMDD", 100)):
-        first, last = _DATED_YEARS[0] * 100 * days, (_DATED_YEARS[1] + 1) * 100 * days
-        if cells[0] < first or cells[-1] >= last:
-            continue
-        year_months, day = np.divmod(cells.astype(np.int64), days)
-        year, month = np.divmod(year_months, 100)
-        starts = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
-        lengths = (starts + 1).astype("datetime64[D]") - starts.astype("datetime64[D]")
-        is_day = (day >= 1) & (day <= lengths.astype(np.int64)) if days > 1 else True
-        if np.all((month >= 1) & (month <= 12) & is_day):
-            return pattern
-    return None
 
 
 def has_index_name(label: object) -> bool:
@@ -136,13 +127,20 @@ def without_row_numbers(first: Series, choice: Choice) -> tuple[Choice, tuple[Wa
     if choice.requested or len(choice.names) < 2 or choice.names[0] != label:
         return choice, ()
     if not has_index_name(label):
-        notes = counting_notes(label, first.to_numpy()) if first.dtype.is_integer() else ()
+        notes = _notes_on_numbers(label, first)
     elif first.dtype.is_integer():
         notes = (row_numbers_note(label, has_index=first.implementation.is_pandas()),)
         choice = replace(choice, names=choice.names[1:])
     else:
         notes = _whole_numbers_note(label, first) if first.dtype.is_float() else ()
     return choice, notes
+
+
+def _notes_on_numbers(label: str, first: Series) -> tuple[WarningNote, ...]:
+    is_integer = first.dtype.is_integer()
+    if not is_integer and not first.dtype.is_float():
+        return ()
+    return counting_notes(label, first.to_numpy(), may_count=is_integer)
 
 
 def _whole_numbers_note(label: str, first: Series) -> tuple[WarningNote, ...]:
@@ -191,7 +189,11 @@ def find_id_column(
     is_numbered = are_row_numbers(first_cells)
     # A table that begins in the second column of a sheet has a first column without cells.
     has_index = first.lower() in _INDEX_NAMES and any(first_cells)
-    unique = [name for name in table.column_names if _is_unique_text(table, name, number_format)]
+    texts = [name for name in table.column_names if _is_text(table, name, number_format)]
+    if len(table) < MIN_ROWS:  # in a few rows, any text may differ
+        texts = [name for name in texts if name == first]
+    repeated = {name: _repeated_cells(table.column(name)) for name in texts}
+    unique = [name for name in texts if not repeated[name]]
     # Dates and times name rows only if nothing else does.
     heads = {name: table.column(name)[:100].to_pylist() for name in unique}
     named = [name for name in unique if not are_dates(heads[name])]
@@ -204,7 +206,7 @@ def find_id_column(
     elif is_numbered:
         name, why = first, f"which counts them from {str(first_cells[0]).strip()}"
     else:
-        return choice, []
+        return choice, [] if unique else _almost_unique_notes(repeated, len(table))
     # A first column that counts the rows is left out, even if another one names them.
     counted = is_numbered and name != first
     without = {name, first} if counted else {name}
@@ -231,18 +233,39 @@ def find_id_column(
     return replace(choice, names=names, id_column=name), notes
 
 
+def _repeated_cells(column: pa.ChunkedArray) -> Counter[str]:
+    """The cells that occur again in later rows, and in how many."""
+    cells = Counter(column.to_pylist())
+    cells.subtract(set(cells))
+    return +cells
+
+
+def _almost_unique_notes(repeated: dict[str, Counter[str]], rows: int) -> list[str]:
+    """Note on the first column of text that would name the rows if a few did not repeat a cell."""
+    for name, cells in repeated.items():
+        if _MIN_ROWS_PER_REPEATED * cells.total() <= rows:
+            cell, times = cells.most_common(1)[0]
+            often = "twice" if times == 1 else f"{times + 1} times"
+            return [
+                f"column {name!r} does not name the rows, because {cell!r} occurs {often}; "
+                f"id_column={name!r} names them by it"
+            ]
+    return []
+
+
 def _has_fractions(cells: Sequence[str | None], number_format: NumberFormat) -> bool:
     """Whether all cells are numbers or empty, and some are fractions, such as measurements."""
     values = [number_format.parse(cell or "") for cell in cells]
     return None not in values and any(x % 1 for x in values if x and math.isfinite(x))
 
 
-def _is_unique_text(table: pa.Table, name: str, number_format: NumberFormat) -> bool:
+def _is_text(table: pa.Table, name: str, number_format: NumberFormat) -> bool:
+    """Whether a column holds text, without empty cells, that may name the rows."""
     column = table.column(name)
     head = column[:100].to_pylist()
-    if len(column) < MIN_ROWS or not all(cell and number_format.is_text(cell) for cell in head):
+    if not head or not all(cell and number_format.is_text(cell) for cell in head):
         return False
-    if are_mostly_quantities(head):
-        return False  # cells such as "12 kg", "1,5" and "5/60" are meant as numbers
-    cells = column.to_pylist()
-    return len(set(cells)) == len(cells) and not any(cell is None or cell == "" for cell in cells)
+    # Cells such as "12 kg", "1,5" and "5/60" are meant as numbers; 31.1.2024 only looks like one.
+    if are_mostly_quantities(head) and not all(map(_DATE_OR_TIME.match, head)):
+        return False
+    return not any(cell is None or cell == "" for cell in column.to_pylist())
