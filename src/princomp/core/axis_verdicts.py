@@ -34,10 +34,11 @@ _MEANINGS = {
 _MIN_DIGITS = 2
 # Axes that differ by more than this between samples, in degrees, should not be interpreted.
 _MAX_STABLE_ANGLE = 45.0
-# Sampling pushes equal variances apart, so the variances of `axis_angles`, computed from their gap,
-# are too small. Let v be the one of an axis along the other of a plane. With this correction, the
-# angle is below 45° exactly where a test rejects equal variances at the level of 5%: if they are
-# equal, 1/(4 v) is χ² with two degrees of freedom, and the test compares it with its 95% quantile.
+# Sampling pushes equal variances apart, so the gap between them is overestimated, and the variances
+# of the entries in `axis_angles` are too small. Let v be that of one axis along the other, in a
+# plane. If both axes have equal variances, 1/(4 v) is χ² with two degrees of freedom. With this
+# correction, the angle is below 45° exactly where a test that compares 1/(4 v) with the 95%
+# quantile rejects equal variances.
 _GAP_CORRECTION = 4.0 * float(chdtri(2, 0.05)) - float(chdtri(1, 0.05))
 # If variances of columns differ by more than this factor, few columns decide an unscaled PCA.
 _MAX_VARIANCE_RATIO = 1000.0
@@ -64,7 +65,8 @@ class Verdict(NamedTuple):
         Whether the angle is from a bootstrap; otherwise it is an approximation for normal rows.
     space : tuple of str
         Of an unstable axis: neighbouring unstable components, itself included, whose axes together
-        span a space that another sample would give, too. Empty if there is none.
+        span a space that is similar in another sample. Empty if there is none. Spaces that contain
+        the direction of the smallest variance are not considered.
     space_angle : float
         In 95% of samples of normal rows, the space turns by at most this many degrees.
     """
@@ -229,10 +231,11 @@ def _known_spectrum(fitted: Fitted) -> _KnownSpectrum | None:
 
 
 def _stable_spaces(fitted: Fitted, unstable: list[bool]) -> Iterator[tuple[int, int, float]]:
-    """Yield the first and the end of neighbouring unstable axes with a stable space, and its angle.
+    """Yield the first index, the end and the angle of stable spaces of neighbouring unstable axes.
 
-    Each space is the smallest that begins at its axis, and none contains the last direction: a
-    space of all directions cannot turn. The bound is one of the sum of squares of all angles.
+    Each space is the smallest that begins at its first axis. Spaces that contain the last direction
+    are skipped: they are what the axes before them leave. The angle is a bound for the largest one:
+    its squared tangent is that of all angles in sum.
     """
     spectrum, first = _known_spectrum(fitted), 0
     end = 0 if spectrum is None else min(len(unstable), len(spectrum.others) - 1)

@@ -1,4 +1,4 @@
-"""The result of ``tune``: combinations of parameters and their errors, as a table and as values."""
+"""The result of ``tune``: combinations of parameters with their cross-validation errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Tuned:
     Attributes
     ----------
     parameters : tuple of dict
-        The parameters of each combination that have an effect, γ as a number.
+        Of each combination, the parameters that have an effect, with γ as a number.
     fold_errors : ndarray of shape (combinations, folds)
     by : str
         "pre_image" or "reconstruction".
@@ -52,7 +52,7 @@ class Tuned:
 
     @property
     def deviations(self) -> FloatArray:
-        """Standard deviations over the folds (combinations,), with folds − 1; NaN for one fold."""
+        """Standard deviations over folds (combinations,), divisor folds − 1; NaN for one fold."""
         if self.fold_errors.shape[1] < 2:
             return np.full(len(self.fold_errors), np.nan)
         return self.fold_errors.std(axis=1, ddof=1)

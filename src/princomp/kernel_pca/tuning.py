@@ -27,7 +27,7 @@ from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
 from princomp.kernel_pca.rows import complete_rows, in_memory, square_matrix
 from princomp.kernel_pca.search import Candidate, Fold, Grid, candidates, fold_errors
 from princomp.kernel_pca.tuned import Tuned
-from princomp.linalg import check_random_state, format_bytes, memory_limit as bytes_of
+from princomp.linalg import check_random_state, format_bytes, memory_limit as memory_limit_bytes
 
 
 class Splitter(Protocol):
@@ -39,9 +39,9 @@ class Splitter(Protocol):
 
 # A number of folds, or the folds themselves.
 Folds: TypeAlias = int | Splitter | Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]
-# Number of arrays of n² doubles at the peak: products, two kernel matrices, four to solve one.
+# Number of n × n float64 arrays at the peak: products, two kernel matrices, four in the solver.
 _MATRIX_COPIES = 7
-# Size of the smallest sample of rows that fits are compared on.
+# Smallest number of rows on which fits are compared; fewer only if X has fewer.
 _MIN_ROWS = 50
 
 
@@ -116,7 +116,7 @@ def tune(
     _check_arguments(model, by, random_state)
     if memory_limit is None:
         memory_limit = model.memory_limit
-    limit = bytes_of(memory_limit)
+    limit = memory_limit_bytes(memory_limit)
     all_rows = _read_rows(X, model, limit)
     rows = _sample(all_rows, model, cv, limit, int(random_state))
     limited = clone(model).set_params(memory_limit=limit)

@@ -31,7 +31,7 @@ _TIME_WORDS = frozenset(
 )
 # Years of dates that are written as whole numbers, such as 198101.
 _DATED_YEARS = 1700, 2200
-# Other whole numbers for dates: the least, the largest, and how many of them are a day.
+# Whole numbers counted from a fixed date: smallest plausible one, largest, and units per day.
 _COUNTED_FROM_A_DATE: dict[str, tuple[float, float, float]] = {
     "days as in Excel": (20_000, 60_000, 1),  # 1954 to 2064
     "days as in MATLAB": (700_000, 750_000, 1),  # 1916 to 2053
@@ -39,16 +39,16 @@ _COUNTED_FROM_A_DATE: dict[str, tuple[float, float, float]] = {
     "milliseconds since 1970": (3e11, 3e12, 86_400e3),
     "microseconds since 1970": (3e14, 3e15, 86_400e6),
 }
-# Most days between two rows. Other numbers that are sorted, such as incomes, have larger gaps.
+# Most days from one row to the next. Other sorted numbers, such as incomes, have larger gaps.
 _MAX_DAYS = 366
 
 
 def trend(cells: NDArray[Any]) -> str | None:
-    """How numbers go on from row to row: "rises" or "falls", without exception; else None."""
+    """Return "rises" or "falls" if numbers do so from each row to the next; else None."""
     if len(cells) < MIN_DATED_ROWS:
         return None
     before, after = cells[:-1], cells[1:]
-    head = slice(MIN_DATED_ROWS)  # soon answers for most columns
+    head = slice(MIN_DATED_ROWS)  # rejects most columns quickly
     if (before[head] < after[head]).all() and (before < after).all():
         return "rises"
     if (before[head] > after[head]).all() and (before > after).all():
@@ -57,19 +57,19 @@ def trend(cells: NDArray[Any]) -> str | None:
 
 
 def has_time_name(name: str) -> bool:
-    """Whether a word in the name of a column is one for times, such as in "Time (s)"."""
+    """Whether the name of a column contains a word for a date or time, such as "Time (s)"."""
     return not _TIME_WORDS.isdisjoint(re.findall(r"[^\W\d_]+", name.lower()))
 
 
 def date_pattern(cells: NDArray[Any]) -> str | None:
-    """How whole numbers that only rise or fall stand for dates; None if they seem to be none."""
+    """Return how whole numbers that only rise or fall stand for dates; None if they do not."""
     if trend(cells) is None or (cells != np.trunc(cells)).any():
         return None
     least, largest = sorted((float(cells[0]), float(cells[-1])))
-    for pattern, days in (("YYYYMM", 1), ("YYYYMMDD", 100)):
-        years = least // (100 * days), largest // (100 * days)
+    for pattern, day_factor in (("YYYYMM", 1), ("YYYYMMDD", 100)):
+        years = least // (100 * day_factor), largest // (100 * day_factor)
         are_usual = _DATED_YEARS[0] <= years[0] and years[1] <= _DATED_YEARS[1]
-        if are_usual and _are_dates(cells.astype(np.int64), days):
+        if are_usual and _are_dates(cells.astype(np.int64), day_factor):
             return pattern
     for pattern, (first, last, day) in _COUNTED_FROM_A_DATE.items():
         if first <= least and largest <= last:
@@ -78,11 +78,11 @@ def date_pattern(cells: NDArray[Any]) -> str | None:
     return None
 
 
-def _are_dates(cells: NDArray[np.int64], days: int) -> bool:
-    """Whether numbers are months, YYYYMM, if ``days`` is 1, or days, YYYYMMDD, if it is 100."""
-    year_months, day = np.divmod(cells, days)
+def _are_dates(cells: NDArray[np.int64], day_factor: int) -> bool:
+    """Whether numbers are months (YYYYMM, factor 1) or days (YYYYMMDD, factor 100)."""
+    year_months, day = np.divmod(cells, day_factor)
     year, month = np.divmod(year_months, 100)
     starts = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
     lengths = (starts + 1).astype("datetime64[D]") - starts.astype("datetime64[D]")
-    is_day = (day >= 1) & (day <= lengths.astype(np.int64)) if days > 1 else True
+    is_day = (day >= 1) & (day <= lengths.astype(np.int64)) if day_factor > 1 else True
     return bool(np.all((month >= 1) & (month <= 12) & is_day))

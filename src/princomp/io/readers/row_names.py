@@ -34,7 +34,7 @@ _DATE_OR_TIME = re.compile(
 MIN_ROWS = 3
 # Fewest rows for a first column that counts up from a number other than 0 and 1.
 _MIN_COUNTED_ROWS = 5
-# Fewest rows for each repeated cell of a column that could have named the rows.
+# Fewest rows per repeated cell for a note that a column may be meant to name the rows.
 _MIN_ROWS_PER_REPEATED = 10
 # Fewest rows for a first column in other equal steps.
 _MIN_STEPPED_ROWS = 8
@@ -61,7 +61,7 @@ def _rise_in_equal_steps(cells: NDArray[Any]) -> bool:
     if n < _MIN_STEPPED_ROWS or not np.isfinite(cells).all() or not cells[-1] > cells[0]:
         return False
     expected = np.linspace(cells[0], cells[-1], n)
-    # Numbers such as 0.1 are not exact in binary. Few steps are as small as their rounding.
+    # Numbers such as 0.1 are not exact in binary. Real steps are far larger than this rounding.
     rounding = 1e-9 * np.abs(expected).max()
     is_rounded = np.abs(cells - expected).max() <= rounding
     return bool(is_rounded and expected[1] - expected[0] > 1e3 * rounding)
@@ -80,7 +80,7 @@ def counting_notes(
     elif (
         may_count
         and len(cells) >= _MIN_COUNTED_ROWS
-        and _go_up_by_one(cells[:_MIN_COUNTED_ROWS])  # soon answers for most columns
+        and _go_up_by_one(cells[:_MIN_COUNTED_ROWS])  # rejects most columns quickly
         and float(cells[0]).is_integer()
         and _go_up_by_one(cells)
     ):
@@ -241,7 +241,7 @@ def _repeated_cells(column: pa.ChunkedArray) -> Counter[str]:
 
 
 def _almost_unique_notes(repeated: dict[str, Counter[str]], rows: int) -> list[str]:
-    """Note on the first column of text that would name the rows if a few did not repeat a cell."""
+    """Note on the first column of text that is unique but for a few repeated cells."""
     for name, cells in repeated.items():
         if _MIN_ROWS_PER_REPEATED * cells.total() <= rows:
             cell, times = cells.most_common(1)[0]
