@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as compute
 
 from princomp.errors import ShapeError
-from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns
+from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
 from princomp.io.readers.delimited_header import quoted_numbers, read_header, structure_error
 from princomp.io.readers.delimited_numbers import are_decimal_points, checked_numbers
@@ -97,7 +97,9 @@ def infer_table(
     table = table.select([*choice.names, *choice.ids])
     table, units = checked_numbers(reader, table, choice, origin, selection.options, sums=sums)
     assumes_point = dialect.assumes_point and not are_decimal_points(reader, table, choice, units)
-    notes += [f"numbers of {name!r} are in {unit}" for name, unit in units.items()]
+    for unit in dict.fromkeys(units.values()):
+        names = listed(repr(name) for name in units if units[name] == unit)
+        notes.append(f"numbers of {names} are in {unit}")
     if complete and not choice.requested:
         choice = _without_empty_columns(table, choice, notes)
     if len(dialect.names) == 1:

@@ -43,6 +43,12 @@ def test_cells_in_percent_are_read_as_from_text(tmp_path, write, number_format):
     assert table.notes == text.notes == ("numbers of 'rate' are in %",)
 
 
+def test_one_note_names_all_columns_in_a_unit(write):
+    lines = [f"{x}%,{x * x}%,{x} kg" for x in IN_PERCENT]
+    table = read_whole(write("\n".join(["a,b,c", *lines])))
+    assert table.notes == ("numbers of 'a', 'b' are in %", "numbers of 'c' are in kg")
+
+
 @pytest.mark.parametrize(
     "number_format", ["General", "0.00", '0.0"%"', r"0.0\%", "0.0_%", "[%]0.0"]
 )
