@@ -127,6 +127,7 @@ def test_a_fallback_reads_a_file_again_but_not_an_iterator(table, tmp_path, stre
 # ---- after the fit ------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:the names of the scores")  # a, b and c in the file
 @every_kind
 def test_methods_of_a_fitted_model_accept_files(kind, table, tmp_path, streamed):
     path = str(save(tmp_path / kind, table))
