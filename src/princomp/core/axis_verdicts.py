@@ -34,6 +34,8 @@ _MEANINGS = {
 _MIN_DIGITS = 2
 # Axes that differ by more than this between samples, in degrees, should not be interpreted.
 _MAX_STABLE_ANGLE = 45.0
+# Most axes of a stable space: of more, no figure shows the space.
+_MAX_SPACE_AXES = 5
 # Sampling pushes equal variances apart, so the gap between them is overestimated, and the variances
 # of the entries in `axis_angles` are too small. Let v be that of one axis along the other, in a
 # plane. If both axes have equal variances, 1/(4 v) is χ² with two degrees of freedom. With this
@@ -142,11 +144,13 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
             kind = "unstable" if degrees[i] > _MAX_STABLE_ANGLE else "solid"
         angle = float(degrees[i])
         judged.append(Verdict(f"PC{i + 1}", kind, angle, names, angles is not None))
-    for first, stop, angle in _stable_spaces(fitted, [one.kind == "unstable" for one in judged]):
+    unstable = [one.kind == "unstable" for one in judged]
+    spectrum = _known_spectrum(fitted)
+    spaces = [] if spectrum is None else _stable_spaces(spectrum, unstable)
+    for first, stop, angle in spaces:
         space = tuple(one.component for one in judged[first:stop])
-        judged[first:stop] = [
-            one._replace(space=space, space_angle=angle) for one in judged[first:stop]
-        ]
+        for i in range(first, stop):
+            judged[i] = judged[i]._replace(space=space, space_angle=angle)
     return tuple(judged)
 
 
@@ -230,21 +234,22 @@ def _known_spectrum(fitted: Fitted) -> _KnownSpectrum | None:
     return _KnownSpectrum(known, others, counts, n_minus_1)
 
 
-def _stable_spaces(fitted: Fitted, unstable: list[bool]) -> Iterator[tuple[int, int, float]]:
+def _stable_spaces(
+    spectrum: _KnownSpectrum, unstable: list[bool]
+) -> Iterator[tuple[int, int, float]]:
     """Yield the first index, the end and the angle of stable spaces of neighbouring unstable axes.
 
     Each space is the smallest that begins at its first axis. Spaces that contain the last direction
     are skipped: they are what the axes before them leave. The angle is a bound for the largest one:
     its squared tangent is that of all angles in sum.
     """
-    spectrum, first = _known_spectrum(fitted), 0
-    end = 0 if spectrum is None else min(len(unstable), len(spectrum.others) - 1)
-    while first < end:
-        stop = first
-        while stop < end and unstable[stop]:
-            stop += 1
-            angle = 90.0 if spectrum is None else spectrum.angle(first, stop)
-            if stop - first > 1 and angle <= _MAX_STABLE_ANGLE:
+    first, end = 0, min(len(unstable), len(spectrum.others) - 1)
+    while first < end - 1:
+        for stop in range(first + 2, min(first + _MAX_SPACE_AXES, end) + 1):
+            if not all(unstable[first:stop]):
+                break
+            angle = spectrum.angle(first, stop)
+            if angle <= _MAX_STABLE_ANGLE:
                 yield first, stop, angle
                 first = stop - 1
                 break
