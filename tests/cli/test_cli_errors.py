@@ -399,9 +399,9 @@ def test_a_missing_library_is_named(princomp, monkeypatch):
 @pytest.mark.parametrize("name", ["results.xlsx", "scores.csv"])
 def test_a_folder_of_results_called_like_a_table_gets_a_note(name, princomp):
     note = (
-        f"note: -o is a folder: {name} is no .{name.partition('.')[2]} file. --format chooses csv"
+        f"note: {name} will be a folder, not a .{name.partition('.')[2]} file: --format chooses csv"
     )
     assert note in princomp("fit", ARRESTS, "-o", name).err
     done = princomp("rotate", "varimax", f"{name}/model.pca", "-o", f"rotated_{name}")
     assert note.replace(name, f"rotated_{name}") in done.err
-    assert "is a folder" not in princomp("fit", ARRESTS, "-o", "results").err
+    assert "be a folder" not in princomp("fit", ARRESTS, "-o", "results").err

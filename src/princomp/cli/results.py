@@ -71,11 +71,12 @@ def result_files(files: Sequence[str], options: dict[str, Any]) -> dict[str, Pat
 
 
 def folder_notes(folder: Path | None) -> list[str]:
-    """Note on a folder of results that is called like a table file, such as out.xlsx."""
+    """Note on a folder of results whose name ends like that of a table, such as out.xlsx."""
     ending = None if folder is None else io.ending_of(folder)
     if ending is None:
         return []
-    return [f"-o is a folder: {folder} is no {ending} file. --format chooses csv, parquet or npy"]
+    what = f"{folder} will be a folder, not a {ending} file"
+    return [f"{what}: --format chooses csv, parquet or npy for the files in it"]
 
 
 def write_results(

@@ -287,12 +287,14 @@ class _CleanedText(io.RawIOBase):
 
 def _blanks_as_tabs(text: str) -> str:
     """Replace blanks outside quotes: by a tab between fields, by nothing at the ends of a line."""
-    *parts, last = text.split('"')  # every second one is quoted, but never the last
-    outside = '"'.join([*parts[::2], last]).replace("\t", " ")
+    parts = text.split('"')  # every second one is quoted, but never the last
+    quoted = parts[1:-1:2]
+    outside = '"'.join([*parts[:-1:2], parts[-1]]).replace("\t", " ")
     while "  " in outside:
         outside = outside.replace("  ", " ")
     for end in "\r\n":
         if end in outside:
             outside = outside.replace(f" {end}", end).replace(f"{end} ", end)
-    *parts[::2], last = outside.strip(" ").replace(" ", "\t").split('"')
-    return '"'.join([*parts, last])
+    unquoted = outside.strip(" ").replace(" ", "\t").split('"')
+    parts[:-1:2], parts[1:-1:2], parts[-1] = unquoted[:-1], quoted, unquoted[-1]
+    return '"'.join(parts)

@@ -3,7 +3,7 @@
 A sheet is converted to delimited text with one line for each of its rows. So names, numbers and
 labels are detected as in any other text, and line numbers in messages are rows of the sheet. The
 number format is detected from text cells only, and numeric cells are then written in it. Cells that
-a spreadsheet shows in percent are written so, too: 0.0212 becomes 2.12%.
+a spreadsheet shows in percent are written in percent: 0.0212 becomes 2.12%.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from princomp.io.readers.left_out import WarningNote
 from princomp.io.readers.reader_errors import file_error, malformed, reading
 from princomp.io.readers.source import TableSource
 
-# Parts of a number format in which a percent sign only is text (or the width of one).
+# Parts of a number format in which a percent sign is mere text, or only sets a width.
 _TEXT_IN_FORMAT = re.compile(r'"[^"]*"|[\\_*].|\[[^]]*\]')
 
 
