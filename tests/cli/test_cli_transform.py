@@ -338,3 +338,23 @@ def test_a_note_says_that_named_columns_are_taken_in_their_order(princomp, tmp_p
     write_csv(tmp_path / "bare.csv", *rows)
     for name in ("x.npy", "bare.csv"):
         assert "names its columns" not in princomp("transform", "m.pca", name).err
+
+
+def test_cells_with_the_words_of_the_fit_are_missing(princomp, tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b\n5,2\n2,-9\n3,5\n9,1\n")
+    fit = princomp("fit", "rows.csv", "--na", "-9", "--missing", "drop", "-m", "m.pca", "-o", "fit")
+    assert fit.code == 0
+    done = princomp("transform", "m.pca", "rows.csv")
+    assert _rows(done.out)[2][1] == ""
+    assert "note: cells with '-9' count as missing, as in the fit (--na sets other" in done.err
+    done = princomp("transform", "m.pca", "rows.csv", "--na", "-8")
+    assert _rows(done.out)[2][1] != ""
+    assert "as in the fit" not in done.err
+
+
+def test_a_note_says_that_words_of_the_fit_do_not_apply_to_parquet(princomp, tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b\n5,2\n2,-9\n3,5\n9,1\n")
+    princomp("fit", "rows.csv", "--na", "-9", "--missing", "drop", "-m", "m.pca", "-o", "fit")
+    pa.parquet.write_table(pa.table({"a": [1.0, 2.0], "b": [2.0, -9.0]}), tmp_path / "t.parquet")
+    done = princomp("transform", "m.pca", "t.parquet")
+    assert "note: '-9' marks missing cells in text and workbooks only, and not in" in done.err

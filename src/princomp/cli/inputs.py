@@ -69,6 +69,7 @@ def _open_files(
     exclude: Sequence[str] = (),
     id_column: str | None = None,
     of_model: bool = False,
+    na: tuple[str, ...] = (),
 ) -> io.Source:
     flags = click.get_current_context().params
     arguments: Any = {
@@ -77,6 +78,7 @@ def _open_files(
         "id_column": False if flags.get("no_id") else id_column,
         "options": given_read_options(),
         "of_model": of_model,
+        "na": na,
     }
     if "-" not in files:
         return io.open_files(files, **arguments)
@@ -115,10 +117,11 @@ def open_for_model(
     ``extra`` are ignored: the caller reads them.
     """
     fitted: Any = core.fitted_model(model)
+    na = () if scores else fitted.schema.na
     names = reports.component_names(fitted.k) if scores else reports.column_names(model)
     notes: list[str] = []
     if names is None:
-        source = _open_files(files, None)
+        source = _open_files(files, None, na=na)
         if fitted.schema.ignores_names(source.columns):
             order = io.listed(source.columns or ())
             notes.append(
@@ -133,7 +136,15 @@ def open_for_model(
         hint += "model to the columns that both tables have (princomp fit --columns)"
         if scores:
             hint = "give scores of this model, as princomp transform writes them"
-        source, notes = _open_columns(files, names, fitted.schema.id_column, allow_unnamed, hint)
+        id_column = fitted.schema.id_column
+        source, notes = _open_columns(files, names, id_column, allow_unnamed, hint, na)
+    if na and not given_read_options().na:
+        words = io.listed(map(repr, na))
+        notes.append(
+            f"cells with {words} count as missing, as in the fit (--na sets other words)"
+            if source.na
+            else f"{words} marks missing cells in text and workbooks only, and not in this table"
+        )
     notes.extend(source.notes)
     unused = [name for name in source.unused if name not in (source.id_column, *extra)]
     if unused:
@@ -142,10 +153,15 @@ def open_for_model(
 
 
 def _open_columns(
-    files: Sequence[str], names: list[str], id_column: str | None, allow_unnamed: bool, hint: str
+    files: Sequence[str],
+    names: list[str],
+    id_column: str | None,
+    allow_unnamed: bool,
+    hint: str,
+    na: tuple[str, ...],
 ) -> tuple[io.Source, list[str]]:
     try:
-        return _open_files(files, names, id_column=id_column, of_model=True), []
+        return _open_files(files, names, id_column=id_column, of_model=True, na=na), []
     except (errors.ColumnError, errors.ParameterError) as error:
         place = error.place
         file, missing = place.get("file"), place.get("missing")
@@ -158,7 +174,7 @@ def _open_columns(
                 error.hint = f"Give --no-id to read rows without names. {error.hint or ''}".strip()
             raise  # standard input cannot be opened again
         if no_id_column:
-            source, notes = _open_columns(files, names, None, allow_unnamed, hint)
+            source, notes = _open_columns(files, names, None, allow_unnamed, hint, na)
             if source.columns is not None:
                 no_names = "; its rows have no names" if source.id_column is None else ""
                 notes.append(f"{file} has no id column {id_column!r}{no_names}")
@@ -173,7 +189,7 @@ def _open_columns(
                 place={"file": str(file), "missing": missing, "new": new},
                 hint=hint,
             ) from None
-        source = _open_files(files, None)
+        source = _open_files(files, None, na=na)
         if source.columns is not None:
             raise
         return _accept_unnamed(source, allow_unnamed), []

@@ -101,6 +101,7 @@ _FIELDS = {
     "parameters": Field(values.with_keys("scale")),
     "columns": Field(values.COLUMN_NAMES),
     "id_column": Field(values.optional(values.TEXT)),
+    "na": Field(values.TEXTS, default=[]),
     "summary": Field(values.one_of(*_SUMMARY_ARRAYS)),
     "rows": Field(values.above(1), "summary.rows"),
     "count": Field(values.integer(1), "summary.count"),
@@ -166,6 +167,7 @@ def model_to_contents(
         fitted=fitted,
         columns=table.names,
         id_column=table.id_column,
+        na=list(table.na),
         summary=summary,
         spectrum=fitted.spectrum,
         extremes=fitted.extremes or SimpleNamespace(low=None, high=None),
@@ -223,7 +225,8 @@ def model_from_contents(tensors: Arrays, document: Document) -> PCAModel:
     # A newer minor version may have added parameters, which can be ignored.
     known = {name: parameters[name] for name in PCAParameters._fields if name in parameters}
     names = None if columns is None else tuple(columns)
-    schema = TableSchema(fitted.p, names, document["id_column"], document["estimator"])
+    estimator, na = document["estimator"], tuple(document["na"])
+    schema = TableSchema(fitted.p, names, document["id_column"], estimator, na)
     return PCAModel(fitted, schema, PCAParameters(**known))
 
 

@@ -55,12 +55,15 @@ class TableSchema:
         The column with the names of the rows; it is not one of the ``p``.
     owner : str
         Class of the estimator, for messages.
+    na : tuple of str
+        Further words for missing cells in the files of the fit.
     """
 
     p: int
     names: Names = None
     id_column: str | None = None
     owner: str = "PCA"
+    na: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, X: Any, owner: str = "PCA", scale: Any = None) -> tuple[Rows, TableSchema]:
@@ -71,7 +74,7 @@ class TableSchema:
         ColumnError
             Also if ``scale`` is a series whose labels are those of the columns in another order.
         """
-        warning = None
+        warning, na = None, tuple[str, ...]()
         if is_numeric_array(X):
             rows: Rows = as_rows(X), None, None
         elif (labels := labels_of_float_frame(X)) is not None and not _begins_with_index(labels):
@@ -96,9 +99,9 @@ class TableSchema:
         elif is_file(X):
             source = file_rows(X)
             warning = warning_text(source.notes, "read_table(file, columns=[...]) chooses columns")
-            rows = rows_of(source)
+            rows, na = rows_of(source), source.na
         else:
-            rows = rows_of(X)
+            rows, na = rows_of(X), X.na if isinstance(X, Source) else ()
             if isinstance(rows[0], Source) and not isinstance(X, Source):  # batches
                 warning = warning_text(
                     rows[0].notes, "select the columns of each batch to choose others"
@@ -106,7 +109,7 @@ class TableSchema:
         if warning is not None:
             warn(printable(warning))
         _check_order_of_scale(X, scale, rows)
-        return rows, cls(rows[0].shape[1], rows[1], None, owner)
+        return rows, cls(rows[0].shape[1], rows[1], None, owner, na)
 
     @classmethod
     def of_empty(cls, X: Any, owner: str = "PCA") -> TableSchema | None:
@@ -155,7 +158,7 @@ class TableSchema:
         else:
             by_name = is_file(X) or callable(X) or isinstance(X, Iterator)
             known = list(map(str, self.names)) if by_name and self.names is not None else None
-            rows = rows_of(X, columns=known)
+            rows = rows_of(X, columns=known, na=self.na)
             self._warn_if_by_position(rows[1])
         self.check_width(rows[0].shape[1])
         if rows[1] is None and self.names is not None:

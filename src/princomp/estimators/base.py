@@ -265,7 +265,8 @@ def estimator_from_document(kind: type[E], parameters: Document, p: int, documen
     model = kind(**{name: parameters[name] for name in names if name in parameters})
     columns = document["columns"]
     known = None if columns is None else tuple(columns)
-    model._schema = TableSchema(p, known, document["id_column"], kind.__name__)
+    na = tuple(document["na"])
+    model._schema = TableSchema(p, known, document["id_column"], kind.__name__, na)
     return model
 
 

@@ -285,3 +285,14 @@ def test_text_may_begin_with_the_first_byte_of_an_npy_file(princomp, pipe, tmp_p
     pipe(path.read_bytes())
     done = princomp("transform", tmp_path / "m.pca", "-", "--encoding", "cp1252")
     assert (done.code, done.out) == (0, expected.out)
+
+
+def test_a_model_reads_standard_input_with_the_words_of_its_fit(princomp, pipe):
+    rows = b"a,b\n5,2\n2,-9\n3,5\n9,1\n"
+    pipe(rows)
+    fit = princomp("fit", "-", "--na", "-9", "--missing", "drop", "-m", "m.pca", "-o", "fit")
+    assert fit.code == 0
+    pipe(rows)
+    done = princomp("transform", "m.pca", "-")
+    assert done.out.splitlines()[2].endswith(",")
+    assert "note: cells with '-9' count as missing, as in the fit (--na sets other" in done.err

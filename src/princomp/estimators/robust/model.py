@@ -247,6 +247,7 @@ _SCHEMA = Schema(
         ),
         "columns": Field(values.COLUMN_NAMES),
         "id_column": Field(values.optional(values.TEXT)),
+        "na": Field(values.TEXTS, default=[]),
         "rows": Field(values.integer(2), "score_distances.size"),
         "features": Field(values.integer(1), "mean.size"),
         "k": Field(values.COUNT, "variances.size"),
@@ -283,6 +284,7 @@ def model_to_contents(model: RobustModel, parameters: dict[str, Any]) -> tuple[A
         parameters={name: json_value(name, value) for name, value in parameters.items()},
         columns=None if columns is None else list(map(str, columns)),
         id_column=model.schema.id_column,
+        na=list(model.schema.na),
     )
     return _SCHEMA.arrays_of(result), {"princomp": __version__, **document}
 

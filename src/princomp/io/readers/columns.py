@@ -39,6 +39,8 @@ class Selection(NamedTuple):
         How a file is written.
     of_model : bool
         The columns are those of a model, so that none can be left out.
+    na_of_model : bool
+        The words for missing cells in ``options`` are those of a model: cells need not have them.
     """
 
     columns: Sequence[str] | None = None
@@ -47,6 +49,7 @@ class Selection(NamedTuple):
     find_ids: bool = False
     options: ReadOptions = DETECT
     of_model: bool = False
+    na_of_model: bool = False
 
     def describe(self, part: str | None = None) -> str:
         """Describe the chosen columns and read options, for the fingerprint of a checkpoint."""

@@ -84,7 +84,7 @@ def infer_table(
     notes = [*skipped, *dialect.notes]
     if complete:
         table = _without_empty_rows(reader, table, notes)
-        notes += _notes_on_na(reader)
+        notes += [] if selection.na_of_model else _notes_on_na(reader)
     choice, id_notes = find_id_column(
         _without_blank_rows(table, candidates),
         dialect.names[0],

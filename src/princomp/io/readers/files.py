@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -85,6 +86,7 @@ def open_files(
     id_column: str | Literal[False] | None = None,
     options: ReadOptions = DETECT,
     of_model: bool = False,
+    na: tuple[str, ...] = (),
 ) -> Source:
     """Open one or more files or wildcards, and concatenate them into one table.
 
@@ -97,12 +99,20 @@ def open_files(
     id_column : str or False, optional
         The column that names the rows. None detects one, such as the index that pandas writes;
         False uses none.
+    na : tuple of str
+        Words for missing cells of the rows of a model. They apply to text and workbooks, if
+        ``options`` has no words.
     """
     from princomp.io.readers.source_chain import SourceChain
 
     paths = expand_patterns(names)
     _refuse_ineffective(options, paths)
-    without_ids = Selection(columns, exclude, options=options, of_model=of_model)
+    na_of_model = bool(na) and not options.na and any(_kinds_of(paths))
+    if na_of_model:
+        options = replace(options, na=na)
+    without_ids = Selection(
+        columns, exclude, options=options, of_model=of_model, na_of_model=na_of_model
+    )
     with_ids = without_ids._replace(id_column=id_column or None, find_ids=id_column is None)
     empty: dict[Path, NoRowsError] = {}
     # Each of several files may lack columns that are excluded: the excluded names lacking in each.
@@ -149,6 +159,7 @@ def open_files(
         left_out = listed([str(path) for path in empty])
         note = f"left out {counted(len(empty), 'file')} without rows: {left_out}"
         table.notes = (*table.notes, note)
+    table.na = options.na
     return table
 
 
@@ -183,11 +194,9 @@ def _refuse_measured_ids(first: Source, others: Sequence[Source]) -> None:
 
 def _refuse_ineffective(options: ReadOptions, paths: Sequence[Path]) -> None:
     """Refuse options that leave out rows or cells, or choose a sheet, if no file uses them."""
-    endings = {ending_of(split_inside(path)[0]) for path in paths} - {None}
-    is_book = ".xlsx" in endings
-    is_table = is_book or any(
-        str(ending).startswith((".csv", ".tsv", ".txt")) for ending in endings
-    )
+    endings = _endings(paths)
+    is_text, is_book = _kinds_of(paths)
+    is_table = is_text or is_book
     uses = {"na": is_table, "skip": is_table, "skip_end": is_table, "sheet": is_book}
     for name, used in uses.items():
         if (value := getattr(options, name)) and endings and not used:
@@ -198,6 +207,17 @@ def _refuse_ineffective(options: ReadOptions, paths: Sequence[Path]) -> None:
             if name == "na":
                 hint += " If such cells are missing, set them to NaN in Python and pass the array."
             raise file_error(ParameterError, paths[0], problem, hint, parameter=name)
+
+
+def _endings(paths: Sequence[Path]) -> set[str]:
+    return {ending for path in paths if (ending := ending_of(split_inside(path)[0])) is not None}
+
+
+def _kinds_of(paths: Sequence[Path]) -> tuple[bool, bool]:
+    """Whether some of the files are text, and whether some are workbooks."""
+    endings = _endings(paths)
+    is_text = any(ending.startswith((".csv", ".tsv", ".txt")) for ending in endings)
+    return is_text, ".xlsx" in endings
 
 
 def _lacks_id_column(error: PrincompError, id_column: str | None) -> bool:

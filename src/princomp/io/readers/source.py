@@ -203,6 +203,8 @@ class Source:
     number_format : NumberFormat, optional
         How a text writes numbers and missing cells, also in the id column; None if cells have
         types.
+    na : tuple of str
+        Further words for missing cells, as the user gave them.
     """
 
     rows: int | None
@@ -218,6 +220,7 @@ class Source:
     units: dict[str, str] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
     number_format: NumberFormat | None = None
+    na: tuple[str, ...] = ()
 
     # Whether chunks() may be called again, and whether read() exists.
     repeatable = True
@@ -352,7 +355,7 @@ class TableSource(Source):
     @classmethod
     def of(cls, source: Source, rows: Chunk) -> TableSource:
         """All rows of a source, with its names and notes."""
-        kept = ("columns", "id_column", "notes", "unused")
+        kept = ("columns", "id_column", "notes", "unused", "na")
         properties = {name: getattr(source, name) for name in kept}
         found = source.row_origin
         origin = Origin(source.file, found.line_of, of_model=found.of_model)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
@@ -43,6 +44,7 @@ def open_stdin(
     id_column: str | Literal[False] | None = None,
     options: ReadOptions = DETECT,
     of_model: bool = False,
+    na: tuple[str, ...] = (),
 ) -> Source:
     """Open standard input: CSV, TSV, an Arrow stream or .npy, optionally with gzip or zstd.
 
@@ -51,7 +53,7 @@ def open_stdin(
     stream : binary file
         Need not be seekable, and is never closed. Enough is read to detect the format, the
         columns and, in delimited text, which columns hold numbers.
-    columns, exclude, id_column, options, of_model
+    columns, exclude, id_column, options, of_model, na
         As for :func:`~princomp.io.readers.files.open_files`.
 
     Returns
@@ -73,6 +75,8 @@ def open_stdin(
         problem = "untrusted=True reads files only"
         raise file_error(ParameterError, _NAME, problem, hint, parameter="untrusted")
     find_ids = id_column is None
+    if not options.na:
+        options = replace(options, na=na)
     selection = Selection(columns, exclude, id_column or None, find_ids, options, of_model)
     first, rest, compression = _decompressed(stream)
     if not first:
@@ -99,6 +103,7 @@ def open_stdin(
     complete = len(first) < _PEEK_BYTES
     dialect = detect_dialect(first, _NAME, selection, compression=compression, complete=complete)
     source = DelimitedSource(dialect, dialect.cleaned(rest), selection, once=True)
+    source.na = selection.options.na
     return _ReadOnce(source, first, selection)
 
 

@@ -66,8 +66,10 @@ class TableInput:
         """Return this table with another column naming the rows."""
         return replace(self, id_column=column)
 
-    def open(self, columns: Sequence[str] | None = None) -> Source:
+    def open(self, columns: Sequence[str] | None = None, na: tuple[str, ...] = ()) -> Source:
         """Open the table; ``columns``, such as those of a fitted model, override its own.
+
+        ``na`` has the model's words for missing cells, in case that the options have none.
 
         Raises
         ------
@@ -94,6 +96,7 @@ class TableInput:
                     id_column=self.id_column,
                     options=self.options,
                     of_model=columns is not None,
+                    na=na,
                 )
             except DataError as error:
                 names = "|".join(field.name for field in fields(ReadOptions))
@@ -195,7 +198,7 @@ def is_file(X: Any) -> bool:
     )
 
 
-def rows_of(X: Any, *, columns: list[str] | None = None) -> Rows:
+def rows_of(X: Any, *, columns: list[str] | None = None, na: tuple[str, ...] = ()) -> Rows:
     """Rows (n, p), column names and origin of an input.
 
     Rows that are not in memory are returned as a :class:`~princomp.io.readers.source.Source`.
@@ -205,11 +208,13 @@ def rows_of(X: Any, *, columns: list[str] | None = None) -> Rows:
     X : array-like, sparse matrix, frame, path, list of paths, iterator, callable or Source
     columns : list of str, optional
         Columns to read from a file, in this order; all numeric ones by default.
+    na : tuple of str
+        A model's words for missing cells, for files without such options.
     """
     if is_numeric_array(X):
         return in_memory(X)
     if is_file(X):
-        X = file_rows(X, columns=columns)
+        X = file_rows(X, columns=columns, na=na)
     elif isinstance(X, Iterator) or (callable(X) and not isinstance(X, Source)):
         from princomp.io.readers.batches import BatchedRows
 
@@ -219,9 +224,9 @@ def rows_of(X: Any, *, columns: list[str] | None = None) -> Rows:
     return in_memory(X)
 
 
-def file_rows(X: Any, *, columns: list[str] | None = None) -> Source:
+def file_rows(X: Any, *, columns: list[str] | None = None, na: tuple[str, ...] = ()) -> Source:
     """Open an input for which ``is_file`` is true."""
-    source = (X if isinstance(X, TableInput) else TableInput(X)).open(columns)
+    source = (X if isinstance(X, TableInput) else TableInput(X)).open(columns, na)
     for note in source.notes if columns else ():  # those of a model, which is fitted to numbers
         if isinstance(note, TrueFalseNote):
             warn(printable(note))
