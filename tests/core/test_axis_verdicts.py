@@ -185,7 +185,7 @@ def test_many_unstable_axes_are_judged_without_trying_all_their_spaces(rng):
 def test_a_stable_plane_is_described(rng):
     X = rng.standard_normal((300, 8)) * [3, 2.95, 1, 1, 1, 1, 1, 1]
     (line,) = verdict_lines(verdicts_of(PCA(3).fit(X)))
-    assert "do not interpret such an axis on its own; the space of PC1 and PC2 is stable" in line
+    assert "Do not interpret such an axis on its own; the space of PC1 and PC2 is stable" in line
 
 
 def test_one_line_per_kind_for_any_number_of_components(rng):

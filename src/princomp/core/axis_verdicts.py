@@ -23,11 +23,11 @@ from princomp.solvers import Spectrum
 # Each kind of verdict, from the best to the worst, and what it says about an axis.
 _MEANINGS = {
     "solid": "another sample would give a similar axis",
-    "untested": "it is not known how far the axis would turn in another sample",
-    "unstable": "do not interpret such an axis on its own",
-    "inseparable": "variances are too close for the accuracy of the fit: interpret their space, "
+    "untested": "It is not known how far the axis would turn in another sample",
+    "unstable": "Do not interpret such an axis on its own",
+    "inseparable": "Variances are too close for the accuracy of the fit: interpret their space, "
     "not the axes",
-    "below resolution": "the variance is rounding error: do not interpret it",
+    "below resolution": "The variance is rounding error: do not interpret it",
 }
 # With fewer correct digits, rounding may turn an axis by more than half a degree. Sampling nearly
 # always turns it by more, so two digits are enough here; a certificate requires more.
@@ -270,7 +270,7 @@ def verdict_lines(judged: Sequence[Verdict]) -> list[str]:
     >>> first = Verdict("PC1", "solid", 9.6, bootstrapped=True)
     >>> print("\n".join(verdict_lines([first, Verdict("PC2", "below resolution", 90.0)])))
     solid: PC1 (axis within 10° in another sample of independent rows)
-    below resolution: PC2: the variance is rounding error: do not interpret it
+    below resolution: PC2. The variance is rounding error: do not interpret it
     """
     lines = []
     for kind, meaning in _MEANINGS.items():
@@ -285,7 +285,7 @@ def verdict_lines(judged: Sequence[Verdict]) -> list[str]:
         turns = f" ({axes} {turns} in another sample of {of_what} rows)"
         turns = turns if kind in ("solid", "unstable") else ""
         names = component_ranges([one.component for one in of_kind])
-        line = f"{kind}: {names}{turns}" + ("" if kind == "solid" else f": {meaning}")
+        line = f"{kind}: {names}{turns}" + ("" if kind == "solid" else f". {meaning}")
         for space, angle in stable_spaces(of_kind).items():
             line += f"; the space of {space} is stable (within {angle:.0f}°)"
         lines.append(line)
