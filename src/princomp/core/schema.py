@@ -18,6 +18,7 @@ from princomp.io import (
     Source,
     as_frame,
     as_rows,
+    code_notes,
     counting_notes,
     file_rows,
     frame_origin,
@@ -80,7 +81,8 @@ class TableSchema:
         elif (labels := labels_of_float_frame(X)) is not None and not _begins_with_index(labels):
             rows = as_rows(X.to_numpy()), labels or None, frame_origin(X)
             if len(labels) > 1:
-                notes = counting_notes(labels[0], rows[0][:, 0], may_count=False)
+                notes = [*counting_notes(labels[0], rows[0][:, 0], may_count=False)]
+                notes += code_notes(labels, rows[0], in_frame=True)
                 warning = warning_text(notes)
         elif (distributed := as_distributed(X)) is not None:
             rows = distributed, distributed.columns, None

@@ -28,6 +28,7 @@ from princomp.io.readers.left_out import (
     quoted_notes,
     true_false_notes,
 )
+from princomp.io.readers.missing_codes import code_notes
 from princomp.io.readers.number_text import Unit
 from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.row_names import counting_notes, find_id_column, id_candidates
@@ -144,7 +145,7 @@ def _notes_on_numbers(
 ) -> list[str]:
     """Notes on columns of numbers that seem to be something else: counters and categories."""
     columns = converted.columns or ()
-    notes: list[str] = []
+    notes: list[str] = [] if dialect.of_model else [*code_notes(columns, converted.data)]
     if choice.requested:
         return notes
     first, *others = columns or ("",)

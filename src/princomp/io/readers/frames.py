@@ -36,6 +36,7 @@ from princomp.io.readers.left_out import (
     lists_hint,
     no_numbers_error,
 )
+from princomp.io.readers.missing_codes import code_notes
 from princomp.io.readers.reader_errors import NO_ROWS_HINT
 from princomp.io.readers.row_names import has_index_name, without_row_numbers
 from princomp.io.readers.source import TableSource
@@ -179,6 +180,8 @@ def from_frame(
         choice, cautions = without_row_numbers(eager.get_column(labels[0]), choice)
     table = convert(eager, choice, text, origin, dict(zip(names, labels, strict=True)))
     table.notes = (*cautions, *table.notes)
+    if not of_model:
+        table.notes += tuple(code_notes(table.columns or names, table.data, in_frame=True))
     if not any(isinstance(label, str) for label in labels):
         table.columns = None  # as scikit-learn treats such a frame
     return table

@@ -1,0 +1,85 @@
+"""Numbers such as 99 or -999 that may be codes for missing cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain, takewhile
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.errors import counted
+from princomp.io.readers.columns import listed
+from princomp.io.readers.left_out import WarningNote
+
+_CODES = (
+    *(-9, -88, -99, -888, -999, -8888, -9999, -99999),
+    *(88, 98, 99, 888, 998, 999, 8888, 9998, 9999, 99999),
+)
+# Codes in answers on scales such as 1 to 5, all of which are whole numbers of this range.
+_CODES_OF_SCALES = (8, 9)
+_SCALE = 1, 7
+# Larger tables are not searched, so that it takes at most a few milliseconds.
+_MAX_NUMBERS = 2**22
+# A code occurs at least so often in a column, and so many other cells and other values do.
+_MIN_CELLS, _MIN_OTHER_CELLS, _MIN_OTHER_VALUES = 2, 10, 2
+# Smallest distance of a code from the other values, in units of their range.
+_MIN_GAP = 0.5
+
+
+def code_notes(
+    names: Sequence[str], data: NDArray[Any], *, in_frame: bool = False
+) -> list[WarningNote]:
+    """Note on columns (n, p) in which a number that is a usual code is far from all others.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The p names of the columns.
+    data : ndarray of shape (n, p)
+    in_frame : bool
+        Whether they are columns of a frame, where options of files do not apply.
+    """
+    if not 0 < data.size <= _MAX_NUMBERS:
+        return []
+    ends = np.stack([np.fmin.reduce(data, axis=0), np.fmax.reduce(data, axis=0)])
+    at_an_end = np.flatnonzero(np.isin(ends, [*_CODES, *_CODES_OF_SCALES]).any(axis=0))
+    found = {j: codes for j in at_an_end.tolist() if (codes := _codes_in(data[:, j]))}
+    if not found:
+        return []
+    (first, codes), *_ = found.items()
+    others = data[~np.isin(data[:, first], codes), first]
+    column = f"{names[first]!r} ({np.nanmin(others):g} to {np.nanmax(others):g})"
+    more = f" and of {counted(len(found) - 1, 'more column')}" if len(found) > 1 else ""
+    advice = "replace them with NaN" if in_frame else "give na={}"
+    words = [str(code) for code in sorted({*chain(*found.values())})]
+    are, marks = ("is", "it marks") if len(words) == 1 else ("are", "they mark")
+    return [
+        WarningNote(
+            f"{listed(words)} {are} far from the other values of {column}{more}: if {marks} "
+            f"missing cells, {advice.format(words)}"
+        )
+    ]
+
+
+def _codes_in(cells: NDArray[Any]) -> list[int]:
+    """The codes at one end of a column."""
+    ascending, counts = np.unique(cells[np.isfinite(cells)], return_counts=True)
+    for values, found in ((ascending[::-1], counts[::-1]), (ascending, counts)):
+        for codes in (_CODES, (*_CODES, *_CODES_OF_SCALES)):
+            n = sum(1 for _ in takewhile(codes.__contains__, values))
+            others = values[n:]
+            if not n or len(others) < _MIN_OTHER_VALUES:
+                continue
+            is_far = abs(values[n - 1] - others[0]) >= _MIN_GAP * np.ptp(others)
+            is_usual = found[:n].sum() >= _MIN_CELLS and found[n:].sum() >= _MIN_OTHER_CELLS
+            if is_far and is_usual and (codes is _CODES or _is_scale(others)):
+                return sorted(values[:n].astype(int).tolist())
+    return []
+
+
+def _is_scale(values: NDArray[Any]) -> bool:
+    """Whether values are answers on a scale such as 1 to 5."""
+    low, high = _SCALE
+    return bool(low <= values.min() and values.max() <= high and (values % 1 == 0).all())

@@ -1,0 +1,91 @@
+"""Numbers such as 99 that may be codes for missing cells are noted, and no others are."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import datasets
+
+from princomp import PCA, read_table
+from princomp.io.readers.missing_codes import code_notes
+
+
+def answers(seed=0, shape=(60, 4)):
+    """Answers from 1 to 5."""
+    return np.random.default_rng(seed).integers(1, 6, shape).astype(float)
+
+
+@pytest.mark.parametrize("code", [8, 9, 99, 999, -9, -99])
+def test_a_code_among_answers_is_noted_with_the_other_values(code):
+    rows = answers()
+    rows[3:5, 1] = code
+    (note,) = code_notes("abcd", rows)
+    assert note == (
+        f"{code} is far from the other values of 'b' (1 to 5): if it marks missing cells, "
+        f"give na=['{code}']"
+    )
+
+
+def test_several_codes_and_columns_are_counted():
+    rows = answers()
+    rows[3:5, 1], rows[7:9, 2], rows[[1, 11], 2] = 99, 98, np.nan
+    (note,) = code_notes("abcd", rows)
+    assert note.startswith("98, 99 are far from the other values of 'b' (1 to 5) and of 1 more col")
+
+
+def test_codes_in_measurements_are_noted():
+    rows = np.random.default_rng(0).normal(20, 8, (200, 3))
+    rows[3:6, 1] = -999
+    assert "-999 is far from the other values of 'b'" in code_notes("abc", rows)[0]
+
+
+def test_the_same_numbers_among_others_are_not_noted():
+    ages = np.random.default_rng(1).integers(0, 100, (500, 3)).astype(float)
+    once = answers()
+    once[3, 1] = 99
+    ratings = np.random.default_rng(2).integers(1, 11, (100, 3)).astype(float)
+    counts = answers() - 1
+    counts[3:5, 1] = 9
+    for rows in (ages, once, ratings, counts, np.full((20, 2), 9.0), np.empty((0, 2))):
+        assert not code_notes("abcd", rows)
+
+
+@pytest.mark.parametrize("rate", [0.5, 1, 2, 5, 40])
+def test_counts_are_not_taken_for_codes(rate):
+    rng = np.random.default_rng(3)
+    assert not any(code_notes("abc", rng.poisson(rate, (100, 3)).astype(float)) for _ in range(200))
+
+
+@pytest.mark.parametrize("name", ["iris", "wine", "digits", "breast_cancer", "diabetes"])
+def test_usual_tables_have_no_codes(name):
+    table = getattr(datasets, f"load_{name}")(as_frame=True).data
+    assert not code_notes(list(table.columns), table.to_numpy())
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+def test_files_are_read_without_the_codes_that_a_note_names(tmp_path, ending):
+    table = pd.DataFrame(answers(), columns=list("abcd"))
+    table.iloc[3:5, 1] = 99
+    path = tmp_path / f"answers.{ending}"
+    table.to_csv(path, index=False) if ending == "csv" else table.to_excel(path, index=False)
+    with pytest.warns(UserWarning, match=r"99 is far from .* give na=\['99'\]"):
+        model = PCA(2).fit(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PCA(2, missing="drop").fit(read_table(path, na=["99"]))
+        model.transform(path)
+
+
+@pytest.mark.parametrize("dtype", [float, int])
+def test_codes_in_a_frame_cause_a_warning(dtype):
+    table = pd.DataFrame(answers().astype(dtype), columns=list("abcd"))
+    table.iloc[3:5, 1] = 99
+    with pytest.warns(UserWarning, match="99 is far from .* replace them with NaN"):
+        model = PCA(2).fit(table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.transform(table)
+        PCA(2).fit(table.to_numpy())
