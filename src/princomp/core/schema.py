@@ -16,9 +16,9 @@ from princomp.io import (
     RowData,
     Rows,
     Source,
+    TableSource,
     as_frame,
     as_rows,
-    code_notes,
     counting_notes,
     file_rows,
     frame_origin,
@@ -29,6 +29,7 @@ from princomp.io import (
     is_numeric_array,
     labels_of_float_frame,
     listed,
+    notes_on_rows,
     rows_of,
     select_usable_columns,
     warning_text,
@@ -81,9 +82,9 @@ class TableSchema:
         elif (labels := labels_of_float_frame(X)) is not None and not _begins_with_index(labels):
             rows = as_rows(X.to_numpy()), labels or None, frame_origin(X)
             if len(labels) > 1:
-                notes = [*counting_notes(labels[0], rows[0][:, 0], may_count=False)]
-                notes += code_notes(labels, rows[0], in_frame=True)
-                warning = warning_text(notes)
+                notes = counting_notes(labels[0], rows[0][:, 0], may_count=False)
+                table = TableSource(rows[0], columns=labels, origin=frame_origin(X))
+                warning = warning_text([*notes, *notes_on_rows(table)])
         elif (distributed := as_distributed(X)) is not None:
             rows = distributed, distributed.columns, None
             if not distributed.p:  # such as the scores of no components

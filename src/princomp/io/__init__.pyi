@@ -40,6 +40,7 @@ from .readers.frames import (
     from_frame as from_frame,
     index_label as index_label,
     is_frame as is_frame,
+    notes_on_rows as notes_on_rows,
     select_usable_columns as select_usable_columns,
 )
 from .readers.left_out import (
@@ -61,7 +62,6 @@ from .readers.memory import (
     is_numeric_array as is_numeric_array,
     labels_of_float_frame as labels_of_float_frame,
 )
-from .readers.missing_codes import code_notes as code_notes
 from .readers.not_finite import (
     DROP_HINT as DROP_HINT,
     FILL_HINT as FILL_HINT,

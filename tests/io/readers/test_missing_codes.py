@@ -42,10 +42,19 @@ def test_codes_in_measurements_are_noted():
     assert "-999 is far from the other values of 'b'" in code_notes("abc", rows)[0]
 
 
+@pytest.mark.parametrize("code", [-9999, 1e30])
+def test_one_cell_is_enough_if_it_is_very_far_away(code):
+    rows = np.random.default_rng(0).normal(20, 8, (200, 3))
+    rows[3, 1] = code
+    (note,) = code_notes("abc", rows)
+    assert note.startswith(f"{code:g} is far from the other values of 'b'")
+    assert f"na=['{code:g}']" in note
+
+
 def test_the_same_numbers_among_others_are_not_noted():
     ages = np.random.default_rng(1).integers(0, 100, (500, 3)).astype(float)
     once = answers()
-    once[3, 1] = 99
+    once[3, 1] = 9
     ratings = np.random.default_rng(2).integers(1, 11, (100, 3)).astype(float)
     counts = answers() - 1
     counts[3:5, 1] = 9

@@ -26,7 +26,7 @@ from princomp.io.readers.columnar import (
     plain_kind,
 )
 from princomp.io.readers.columns import Choice, Origin, Selection
-from princomp.io.readers.frames import convert
+from princomp.io.readers.frames import convert, notes_on_rows
 from princomp.io.readers.left_out import (
     NUMBERS,
     ROW_NAMES,
@@ -322,7 +322,9 @@ class ColumnarSource(Source):
         self.columns = converted.columns
         self._set_kinds()
         converted.kinds = self.kinds
-        converted.notes = (*self.notes, *converted.notes, *true_false_notes(self.kinds))
+        of_rows = () if self._of_model else notes_on_rows(converted, frame)
+        notes = (*self.notes, *converted.notes, *of_rows)
+        converted.notes = (*notes, *true_false_notes(self.kinds))
         return converted
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:

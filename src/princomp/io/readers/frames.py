@@ -30,6 +30,7 @@ from princomp.io.readers.left_out import (
     CATEGORIES,
     NOT_NUMBERS,
     Series,
+    WarningNote,
     holds_lists,
     kind_of_column,
     left_out_notes,
@@ -39,6 +40,7 @@ from princomp.io.readers.left_out import (
 from princomp.io.readers.missing_codes import code_notes
 from princomp.io.readers.reader_errors import NO_ROWS_HINT
 from princomp.io.readers.row_names import has_index_name, without_row_numbers
+from princomp.io.readers.rows_at_end import totals_note
 from princomp.io.readers.source import TableSource
 from princomp.linalg import empty
 
@@ -181,10 +183,23 @@ def from_frame(
     table = convert(eager, choice, text, origin, dict(zip(names, labels, strict=True)))
     table.notes = (*cautions, *table.notes)
     if not of_model:
-        table.notes += tuple(code_notes(table.columns or names, table.data, in_frame=True))
+        table.notes += notes_on_rows(table, eager)
     if not any(isinstance(label, str) for label in labels):
         table.columns = None  # as scikit-learn treats such a frame
     return table
+
+
+def notes_on_rows(table: TableSource, frame: Frame | None = None) -> tuple[WarningNote, ...]:
+    """Notes on numbers that may mark missing cells, and on a last row that looks like totals.
+
+    ``table`` has the numbers of ``frame``, which may also have columns of text.
+    """
+    last_row = [table.row_origin.place_of(len(table.data) - 1).label]
+    if frame is not None:
+        texts = [name for name, kind in frame.schema.items() if kind == nw.String]
+        last_row += frame.select(texts).tail(1).row(0) if texts else ()
+    codes = code_notes(table.columns or (), table.data, in_frame=True)
+    return (*codes, *totals_note(table.data, last_row))
 
 
 def frame_labels(frame: IntoDataFrame) -> list[Any]:

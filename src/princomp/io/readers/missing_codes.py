@@ -15,7 +15,7 @@ from princomp.io.readers.left_out import WarningNote
 
 _CODES = (
     *(-9, -88, -99, -888, -999, -8888, -9999, -99999),
-    *(88, 98, 99, 888, 998, 999, 8888, 9998, 9999, 99999),
+    *(88, 98, 99, 888, 998, 999, 8888, 9998, 9999, 99999, 1e20, 1e30, -1e20, -1e30),
 )
 # Codes in answers on scales such as 1 to 5, all of which are whole numbers of this range.
 _CODES_OF_SCALES = (8, 9)
@@ -26,6 +26,8 @@ _MAX_NUMBERS = 2**22
 _MIN_CELLS, _MIN_OTHER_CELLS, _MIN_OTHER_VALUES = 2, 10, 2
 # Smallest distance of a code from the other values, in units of their range.
 _MIN_GAP = 0.5
+# A code that is farther away may occur once.
+_GAP_OF_ONE = 10
 
 
 def code_notes(
@@ -53,7 +55,7 @@ def code_notes(
     column = f"{names[first]!r} ({np.nanmin(others):g} to {np.nanmax(others):g})"
     more = f" and of {counted(len(found) - 1, 'more column')}" if len(found) > 1 else ""
     advice = "replace them with NaN" if in_frame else "give na={}"
-    words = [str(code) for code in sorted({*chain(*found.values())})]
+    words = [f"{code:g}" for code in sorted({*chain(*found.values())})]
     are, marks = ("is", "it marks") if len(words) == 1 else ("are", "they mark")
     return [
         WarningNote(
@@ -63,7 +65,7 @@ def code_notes(
     ]
 
 
-def _codes_in(cells: NDArray[Any]) -> list[int]:
+def _codes_in(cells: NDArray[Any]) -> list[float]:
     """The codes at one end of a column."""
     ascending, counts = np.unique(cells[np.isfinite(cells)], return_counts=True)
     for values, found in ((ascending[::-1], counts[::-1]), (ascending, counts)):
@@ -72,10 +74,14 @@ def _codes_in(cells: NDArray[Any]) -> list[int]:
             others = values[n:]
             if not n or len(others) < _MIN_OTHER_VALUES:
                 continue
-            is_far = abs(values[n - 1] - others[0]) >= _MIN_GAP * np.ptp(others)
-            is_usual = found[:n].sum() >= _MIN_CELLS and found[n:].sum() >= _MIN_OTHER_CELLS
-            if is_far and is_usual and (codes is _CODES or _is_scale(others)):
-                return sorted(values[:n].astype(int).tolist())
+            gap, count = abs(values[n - 1] - others[0]) / np.ptp(others), found[:n].sum()
+            is_far = gap >= (_MIN_GAP if count >= _MIN_CELLS else _GAP_OF_ONE)
+            if (
+                is_far
+                and found[n:].sum() >= _MIN_OTHER_CELLS
+                and (codes is _CODES or _is_scale(others))
+            ):
+                return sorted(values[:n].tolist())
     return []
 
 

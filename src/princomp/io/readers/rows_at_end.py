@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from io import SEEK_END, BytesIO
 from itertools import islice, takewhile
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError, counted
 from princomp.io.readers.columns import Origin, listed
+from princomp.io.readers.left_out import WarningNote
 from princomp.io.readers.number_text import PLAIN, NumberFormat, amount_of, cell_unit
 from princomp.io.readers.row_names import MIN_ROWS
 
@@ -47,6 +48,8 @@ _STATISTICS: tuple[tuple[re.Pattern[str], _Statistic], ...] = tuple(
 _ROUNDED = 0.01
 # Fewest rows above a row of means without a word.
 _MIN_ROWS_OF_MEANS = 7
+# Sums that are rounded are at most this imprecise, relative to the numbers that are added.
+_ROUNDED_SUM = 1e-4
 # Number of last rows in which totals are sought.
 _MOST_ROWS_AT_END = 100
 # Bytes at the end of a large file that are searched for its last row.
@@ -112,7 +115,7 @@ def refuse_totals(
     if (
         not found
         and sums
-        and _last_row_is_sums_or_means(table.slice(0, len(table) - end.footnotes))
+        and _last_row_is_sums_or_means(_numeric(table.slice(0, len(table) - end.footnotes)))
     ):
         found = [(end.footnotes, "")]
     if found:
@@ -300,31 +303,59 @@ def _numbers(column: pa.ChunkedArray, number_format: NumberFormat) -> NDArray[np
     return np.array([math.nan if amount is None else amount[1] for amount in amounts])
 
 
+def _numeric(table: pa.Table) -> Iterator[NDArray[np.float64]]:
+    """The columns of numbers."""
+    return (column.to_numpy() for column in table.columns if str(column.type) == "double")
+
+
 def _is_empty(row: Sequence[Any]) -> bool:
     return all(cell is None or (isinstance(cell, str) and not cell.strip()) for cell in row)
 
 
-def _last_row_is_sums_or_means(table: pa.Table) -> bool:
+def totals_note(data: NDArray[Any], last_row: Sequence[Any]) -> list[WarningNote]:
+    """Note on a last row that looks like totals, in a table without lines of text.
+
+    Parameters
+    ----------
+    data : ndarray of shape (n, p)
+    last_row : sequence
+        Its cells, among which a word such as "total" is sought.
+    """
+    if len(data) <= MIN_ROWS:
+        return []
+    word = _total_in(last_row)
+    if word is None and not _last_row_is_sums_or_means(data.T):
+        return []
+    what = "holds the sums or means of the others" if word is None else f"is named {word!r}"
+    return [WarningNote(f"the last row {what} and is analysed: leave it out if it is not data")]
+
+
+def _last_row_is_sums_or_means(columns: Iterable[NDArray[Any]]) -> bool:
     """Whether the last row holds the sums or the means of all columns that it fills.
 
-    These are at least two columns, without those of zeros. A mean counts only below seven rows or
-    more, none of which equals it: the last row may be the centre of a design.
+    These are at least two columns, without those of zeros. Sums may be rounded to fewer decimals. A
+    mean counts only below seven rows or more, none of which equals it: the last row may be the
+    centre of a design. So may a row of zeros.
     """
-    count = n_means = 0
+    n_sums = n_means = 0
     are_sums = are_means = True
-    for column in table.columns:
-        if str(column.type) != "double":
-            continue
-        values = column.to_numpy()
-        above, last = values[:-1][np.isfinite(values[:-1])], values[-1]
+    for values in columns:
+        above, last = values[:-1][np.isfinite(values[:-1])], float(values[-1])
         if not len(above) or np.isnan(last) or not above.any():
             continue
         with np.errstate(over="ignore", invalid="ignore"):
-            total, size = above.sum(), np.abs(above).sum()
-            are_sums &= bool(abs(total - last) <= 1e-9 * size)
+            total, size = above.sum(dtype=np.float64), np.abs(above).sum(dtype=np.float64)
+            rounding = min(_ROUNDED_SUM * size, _unit_of_last_decimal(last) / 2)
+            are_sums &= bool(abs(total - last) <= max(1e-9 * size, rounding))
             are_means &= bool(abs(total - len(above) * last) <= 1e-9 * size)
         if not (are_sums or are_means):
             return False
-        count += 1
-        n_means += len(above) >= _MIN_ROWS_OF_MEANS and last not in above
-    return (are_sums and count > 1) or (are_means and n_means > 1)
+        n_sums += last != 0.0
+        n_means += len(above) >= _MIN_ROWS_OF_MEANS and last != 0.0 and last not in above
+    return (are_sums and n_sums > 1) or (are_means and n_means > 1)
+
+
+def _unit_of_last_decimal(number: float) -> float:
+    """The value of a one in the last decimal place of a number: 0.01 for 503.17."""
+    decimals = repr(number).partition(".")[2]
+    return 10.0 ** -len(decimals) if decimals.isdecimal() and decimals != "0" else 1.0
