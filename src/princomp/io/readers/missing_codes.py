@@ -20,8 +20,9 @@ _CODES = (
 # Codes in answers on scales such as 1 to 5, all of which are whole numbers of this range.
 _CODES_OF_SCALES = (8, 9)
 _SCALE = 1, 7
-# Larger tables are not searched, so that it takes at most a few milliseconds.
-_MAX_NUMBERS = 2**22
+_ALL_CODES = frozenset([*_CODES, *_CODES_OF_SCALES])
+# Numbers of the first rows in which codes are sought, so that it takes little time.
+_MAX_NUMBERS = 2**18
 # A code occurs at least so often in a column, and so many other cells and other values do.
 _MIN_CELLS, _MIN_OTHER_CELLS, _MIN_OTHER_VALUES = 2, 10, 2
 # Smallest distance of a code from the other values, in units of their range.
@@ -43,11 +44,15 @@ def code_notes(
     in_frame : bool
         Whether they are columns of a frame, where options of files do not apply.
     """
-    if not 0 < data.size <= _MAX_NUMBERS:
+    head = data[: _MAX_NUMBERS // max(data.shape[1], 1)]
+    if not head.size:
         return []
-    ends = np.stack([np.fmin.reduce(data, axis=0), np.fmax.reduce(data, axis=0)])
-    at_an_end = np.flatnonzero(np.isin(ends, [*_CODES, *_CODES_OF_SCALES]).any(axis=0))
-    found = {j: codes for j in at_an_end.tolist() if (codes := _codes_in(data[:, j]))}
+    low, high = np.minimum.reduce(head, axis=0), np.maximum.reduce(head, axis=0)
+    if np.isnan(low).any():  # the two functions that ignore NaN take longer
+        low, high = np.fmin.reduce(head, axis=0), np.fmax.reduce(head, axis=0)
+    ends = zip(low.tolist(), high.tolist(), strict=True)
+    at_an_end = [j for j, both in enumerate(ends) if not _ALL_CODES.isdisjoint(both)]
+    found = {j: codes for j in at_an_end if (codes := _codes_in(data[:, j]))}
     if not found:
         return []
     (first, codes), *_ = found.items()
