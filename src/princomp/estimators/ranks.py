@@ -21,10 +21,10 @@ def fit_on_ranks(
     sample_weight: SampleWeight,
     comm: object,
     check: Callable[[], int | None],
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback | None,
     checkpoint: PathLike | None = None,
     *,
-    rereads: bool = False,
+    rereads: bool,
 ) -> Rows:
     """Fit an estimator to the rows of all ranks, and return those of this one.
 
