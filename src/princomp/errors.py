@@ -118,12 +118,7 @@ class PrincompError(Exception):
 
     def to_dict(self) -> dict[str, Any]:
         """Return kind, message, place and hint."""
-        return {
-            "kind": self.kind,
-            "message": self.message,
-            "place": self.place,
-            "hint": self.hint,
-        }
+        return {"kind": self.kind, "message": self.message, "place": self.place, "hint": self.hint}
 
 
 class ParameterError(PrincompError, ValueError):

@@ -142,7 +142,7 @@ def _axis_angles(model: core.PCAModel, source: io.Source) -> FloatArray | None:
 
 
 def _write_outputs(
-    model: Any, source: Any, outputs: dict[str, Path], options: dict[str, Any], as_json: bool
+    model: Any, source: io.Source, outputs: dict[str, Path], options: dict[str, Any], as_json: bool
 ) -> list[str]:
     """Write those requested outputs that can be written; return notes for the user."""
     notes = list(source.notes)
@@ -208,7 +208,7 @@ def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> 
 @command
 @files_argument
 @fit_options
-def plan(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
+def plan(files: tuple[str, ...], as_json: bool, **options: object) -> None:
     """Show what a fit of FILEs would do and need, without running it."""
     source = open_for_fit(files, options)
     fit_plan = core.plan_table(source, pca_parameters(options))

@@ -104,7 +104,7 @@ def _standard_input() -> BinaryIO:
 
 def open_for_model(
     files: Sequence[str],
-    model: Any,
+    model: core.HasModel[core.FittedModel[Any]],
     *,
     scores: bool = False,
     allow_unnamed: bool = False,
@@ -233,7 +233,7 @@ def _is_model(name: str) -> bool:
         return file.read(9)[8:] == b"{"
 
 
-def check_plain(model: Any, path: Path, requirement: str) -> None:
+def check_plain(model: core.HasModel[core.FittedModel[Any]], path: Path, requirement: str) -> None:
     """Refuse a model that is not a plain PCA; ``requirement`` says why it must be one.
 
     Raises

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from princomp import core, errors, estimators
-from princomp.cli.options import flag_of, read_options, robust_fit_options, with_options
+from princomp.cli.options import Option, flag_of, read_options, robust_fit_options, with_options
 
 if TYPE_CHECKING:
     from princomp.kernel_pca import KernelPCA
@@ -48,8 +48,8 @@ _REFUSED_WITH_ROBUST = (
 )
 
 
-def _number_or(word: str, kind: type[int] | type[float]) -> Callable[[str], int | float | str]:
-    """Return a type of options: a number of at least 1 (int) or 0 (float), or a word."""
+def _number_option(flag: str, kind: type[int] | type[float], word: str, text: str) -> Option:
+    """Return an option whose value is a number of at least 1 (int) or 0 (float), or a word."""
     minimum = 1 if kind is int else 0
     valid = f"{'a whole' if kind is int else 'a'} number of at least {minimum}"
 
@@ -64,7 +64,8 @@ def _number_or(word: str, kind: type[int] | type[float]) -> Callable[[str], int 
             raise click.BadParameter(f"{value!r} is not {valid} or {word!r}")
         return number
 
-    return parse
+    metavar = f"{'N' if kind is int else 'NUMBER'}|{word}"
+    return click.option(flag, type=parse, metavar=metavar, help=text)
 
 
 # All options of ``fit`` about the PCA and its table.
@@ -75,11 +76,11 @@ kind_options = with_options(
         type=click.Choice(KERNELS),
         help="Fit a KernelPCA: components in the feature space of a kernel.",
     ),
-    click.option(
+    _number_option(
         "--gamma",
-        type=_number_or("median", float),
-        metavar="NUMBER|median",
-        help="Gamma of the kernel; median is computed from distances of rows. 1/p by default.",
+        float,
+        "median",
+        "Gamma of the kernel; median is computed from distances of rows. 1/p by default.",
     ),
     click.option(
         "--degree", type=click.FloatRange(min=0), help="Degree of --kernel poly, 3 by default."
@@ -92,11 +93,8 @@ kind_options = with_options(
         type=click.Choice(["nystrom", "features"]),
         help="Approximate the kernel by landmarks or random features, for any number of rows.",
     ),
-    click.option(
-        "--landmarks",
-        type=_number_or("auto", int),
-        metavar="N|auto",
-        help="Number of landmarks or features; as many as needed by default.",
+    _number_option(
+        "--landmarks", int, "auto", "Number of landmarks or features; as many as needed by default."
     ),
     click.option(
         "--landmark-rule",

@@ -62,7 +62,7 @@ _MAX_COLUMNS_SHOWN = 20
     help="Measure the residuals with the rows that the model was fitted to.",
 )
 @read_options
-def show(model: Path, rows: str | None, as_json: bool, **_: Any) -> None:
+def show(model: Path, rows: str | None, as_json: bool, **_: object) -> None:
     """Show the variances, plan and certificate of MODEL."""
     from princomp.rules import name_of
 
@@ -181,7 +181,7 @@ _row_options = with_options(
 
 @command
 @_row_options
-def transform(model: Path, files: tuple[str, ...], **options: Any) -> None:
+def transform(model: Path, files: tuple[str, ...], **options: object) -> None:
     """Compute the scores of the rows of FILEs with MODEL.
 
     Columns are matched by name; the file extension sets the format of the output.
@@ -196,7 +196,7 @@ def transform(model: Path, files: tuple[str, ...], **options: Any) -> None:
 
 @command
 @_row_options
-def inverse(model: Path, files: tuple[str, ...], **options: Any) -> None:
+def inverse(model: Path, files: tuple[str, ...], **options: object) -> None:
     """Turn scores back into rows in the units of the data.
 
     FILEs hold the scores, in columns PC1, PC2, …. For a kernel PCA the rows are pre-images,
@@ -283,7 +283,7 @@ def rotate(
     format: str,
     force: bool,
     as_json: bool,
-    **_: Any,
+    **_: object,
 ) -> None:
     """Rotate components so that loadings are large or near zero.
 

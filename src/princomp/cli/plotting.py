@@ -281,7 +281,7 @@ def _save(figure: Figure, output: Path, force: bool, missing: list[str]) -> None
             figure.savefig(file, format=kind, metadata=no_date)
 
 
-def _apply_rule(name: str, model: Any, rows: io.Source | None) -> Decision:
+def _apply_rule(name: str, model: estimators.PCA, rows: io.Source | None) -> Decision:
     """Apply a rule to the rows of a fit or, without rows, to the model."""
     from princomp.rules import rule_of
 

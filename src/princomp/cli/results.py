@@ -158,13 +158,13 @@ class IncompleteRows:
         self.compute, self.fills = compute, missing in core.FILL_METHODS
         self.incomplete = self.without_values = 0
 
-    def __call__(self, rows: Any, *place: Any) -> Any:
+    def __call__(self, rows: io.RowArray, *place: object) -> Any:
         """Compute the scores of some rows."""
         scores = self.compute(rows, *place)
         self.count(rows)
         return scores
 
-    def count(self, rows: Any) -> None:
+    def count(self, rows: io.RowArray) -> None:
         """Count some rows, whose cells are finite or missing."""
         import numpy as np
 
@@ -185,7 +185,7 @@ class IncompleteRows:
         return [*notes, f"rows {what}: {empty:,}; their scores are empty"] if empty else notes
 
 
-def notes_on_rows(fitted: Any, source: io.Source) -> list[str]:
+def notes_on_rows(fitted: core.FittedModel[Any], source: io.Source) -> list[str]:
     """Notes on the rows of a source that have missing cells, if it can be read again."""
     if fitted.missing == "error" or not source.repeatable:
         return []

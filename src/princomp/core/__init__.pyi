@@ -40,6 +40,7 @@ from .fit import (
 from .fitted import Fitted as Fitted
 from .fitted_model import (
     FittedModel as FittedModel,
+    HasModel as HasModel,
     PCAModel as PCAModel,
     fitted_model as fitted_model,
 )

@@ -178,7 +178,7 @@ def inseparable_pairs(
     return [(int(i), int(i) + 1) for i in np.flatnonzero(close)]
 
 
-def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) -> Certificate:
+def verify_table(model: PCAModel, X: object, sample_weight: SampleWeight = None) -> Certificate:
     """Return the certificate of a fit, with residuals measured in one more pass over the rows.
 
     Each block is centred, scaled and multiplied with the axes in float64, so the residuals include

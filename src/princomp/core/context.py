@@ -33,6 +33,7 @@ from princomp.summaries import (
 
 if TYPE_CHECKING:
     from princomp.core.routes.base import Summary
+    from princomp.engines import SummaryKind
 
 
 class FitContext:
@@ -72,7 +73,7 @@ class FitContext:
         self.precise = False
         self._file_states = () if problem.in_memory else rows.file_states()
 
-    def fold(self, kind: Any, step: str, *, precise: bool = False) -> PartialResult:
+    def fold(self, kind: SummaryKind, step: str, *, precise: bool = False) -> PartialResult:
         """Make one pass over the rows.
 
         Raises
@@ -89,7 +90,7 @@ class FitContext:
             refuse_changed(self._file_states, self.rows.file_states())
         return folded
 
-    def summarise(self, kind: Any, step: str) -> Any:
+    def summarise(self, kind: SummaryKind, step: str) -> Any:
         """Summarise all rows in one pass, unless an abandoned route has left a summary.
 
         Raises
@@ -223,7 +224,7 @@ class ComponentCount:
 
 
 def check_n_components(
-    n_components: int | float | str | Rule | None, summary: Any, solver: str, dropped: int = 0
+    n_components: int | float | str | Rule | None, summary: Summary, solver: str, dropped: int = 0
 ) -> int | float | Rule:
     """Return the requested number of components, or the rule that will choose it.
 
@@ -265,7 +266,7 @@ def check_n_components(
     return n_components
 
 
-def _check_mle(summary: Any, solver: str, is_truncated: bool, dropped: int) -> None:
+def _check_mle(summary: Summary, solver: str, is_truncated: bool, dropped: int) -> None:
     if is_truncated:
         raise ParameterError(
             f"n_components='mle' cannot be a string with svd_solver={solver!r}",
@@ -291,7 +292,7 @@ def prepared(summary: Any, scale: FloatArray | None, centred: bool) -> Any:
     return analysed
 
 
-def _lost_by_divisors(summary: Any, scaled: Any) -> FloatArray:
+def _lost_by_divisors(summary: Any, scaled: Summary) -> FloatArray:
     """Error bounds (p,) of a scaled scatter S whose divisors come from inexact column scatters.
 
     If a column scatter has the relative error r, its divisor has at most r/2, and row and column j
@@ -310,7 +311,7 @@ def _lost_by_divisors(summary: Any, scaled: Any) -> FloatArray:
 
 
 def in_safe_range(
-    analysed: Any, scale: FloatArray | None, dtype: np.dtype[Any]
+    analysed: Summary, scale: FloatArray | None, dtype: np.dtype[Any]
 ) -> tuple[int, Any, FloatArray | None]:
     """Divide a scaled summary by a power of two that keeps products of its rows in range.
 

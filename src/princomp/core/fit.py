@@ -53,7 +53,7 @@ class TableFit(NamedTuple):
 
 
 def fit_table(
-    X: Any,
+    X: object,
     parameters: PCAParameters,
     sample_weight: SampleWeight = None,
     *,

@@ -105,7 +105,7 @@ class FittedModel(ABC, Generic[R]):
     def block_scores(self, rows: RowArray) -> FloatArray:
         """Scores of rows in memory, without a check for NaN and infinity."""
 
-    def open(self, X: Any) -> Rows:
+    def open(self, X: object) -> Rows:
         """Open a table whose columns are those of the fit, as ``TableSchema.open`` does."""
         try:
             return self.schema.open(X)
@@ -305,7 +305,7 @@ class PCAModel(FittedModel[Fitted]):
         """Return the model with only what scores and reconstructions need."""
         return replace(self, result=self.result.for_scoring())
 
-    def reconstructions(self, X: Any, names: Callable[[], Iterable[str]]) -> Any:
+    def reconstructions(self, X: object, names: Callable[[], Iterable[str]]) -> Any:
         """Rows (n, p) in the units of the data from scores (n, k) of any origin.
 
         ``names`` returns those of the scores, which are sought in a frame of Spark.
@@ -323,7 +323,7 @@ class PCAModel(FittedModel[Fitted]):
             first += len(parts[-1])
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    def reconstruct(self, scores: Any, first: int = 0) -> FloatArray:
+    def reconstruct(self, scores: RowArray, first: int = 0) -> FloatArray:
         """Rows (n, p) in the units of the data from scores (n, k) in memory.
 
         ``first`` is the number of the first row, for messages.

@@ -18,6 +18,7 @@ from princomp.summaries import Columns, Extremes, Moments, Pair, PairOf, Sketch,
 
 if TYPE_CHECKING:
     from princomp.core.fitted import Fitted
+    from princomp.core.routes.base import Summary
 
 # For at most this many columns, the memory limit is not checked.
 _FEW_COLUMNS = 1000
@@ -25,7 +26,7 @@ _FEW_COLUMNS = 1000
 _SCATTER_COPIES = 8
 
 
-def main_summary(summary: Any) -> Any:
+def main_summary(summary: Summary | Pair) -> Any:
     """Return the summary to solve: the first one of a pair."""
     return summary.first if isinstance(summary, Pair) else summary
 
@@ -54,7 +55,7 @@ def check_memory_to_add(request: Request, p: int) -> None:
         )
 
 
-def kind_of(summary: Any) -> Any:
+def kind_of(summary: Summary | Pair) -> Any:
     """Return the kind of a summary, which makes others of that kind."""
     if isinstance(summary, Pair):
         return PairOf(kind_of(summary.first), Extremes)

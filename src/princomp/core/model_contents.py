@@ -147,7 +147,7 @@ def _schema(summary: str) -> Schema:
 
 
 def model_to_contents(
-    model: PCAModel, estimator: str = "PCA", **more: Any
+    model: PCAModel, estimator: str = "PCA", **more: object
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Convert a model to arrays by name and a document of plain values.
 

@@ -150,7 +150,7 @@ class Plan:
         return "\n".join(lines)
 
 
-def plan_table(X: Any, parameters: PCAParameters) -> Plan:
+def plan_table(X: object, parameters: PCAParameters) -> Plan:
     """What a fit of a table would do and cost, without doing it; see :func:`princomp.plan`."""
     request = Request.of(parameters)
     refuse_iterator(X, "a plan would use up the first batch, which a later fit would miss", "plan")

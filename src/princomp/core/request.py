@@ -33,6 +33,8 @@ from princomp.summaries import is_sparse
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from princomp.core.routes.base import Summary
+
 RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 
 # For tables with fewer numbers, and scatters of as many, the free memory is not checked.
@@ -154,7 +156,7 @@ class Request(NamedTuple):
             constant=parameters.constant,
         )
 
-    def dropped_columns(self, summary: Any) -> NDArray[np.intp]:
+    def dropped_columns(self, summary: Summary) -> NDArray[np.intp]:
         """Indices of the constant columns that ``constant="drop"`` does not count as columns.
 
         Without centring, all columns count.
@@ -174,7 +176,7 @@ class Request(NamedTuple):
             )
         return dropped
 
-    def clipped(self, summary: Any) -> Request:
+    def clipped(self, summary: Summary) -> Request:
         """Return the request with at most as many components as the rows so far allow."""
         if not isinstance(self.n_components, int):
             return self
@@ -233,12 +235,12 @@ def checked_components(k: Any) -> int | float | str | Rule | None:
     return float(k) if is_number(k, Real) else k
 
 
-def constant_columns(summary: Any) -> NDArray[np.intp]:
+def constant_columns(summary: Summary) -> NDArray[np.intp]:
     """Indices of the columns whose values are all equal."""
     return np.flatnonzero(np.asarray(summary.column_scatter) == 0)
 
 
-def max_components(summary: Any, dropped: int = 0) -> int:
+def max_components(summary: Summary, dropped: int = 0) -> int:
     """Return the largest number of components: min(n, p), where a row of weight 2 counts twice.
 
     If the weights sum to less than the number of rows, n is the number of rows, so that weights

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from princomp.linalg import scratch
-from princomp.summaries import Weights, as_dense, is_sparse
+from princomp.linalg import FloatArray, scratch
+from princomp.summaries import Block, Weights, as_dense, is_sparse
 
 # Rows that are allocated at first; the storage is doubled as needed.
 _MIN_CAPACITY = 64
@@ -21,7 +21,7 @@ _MAX_REUSED_BYTES = 2**25
 class _Storage:
     """Memory for rows and their weights, written in part."""
 
-    def __init__(self, rows: int, p: int, dtype: Any) -> None:
+    def __init__(self, rows: int, p: int, dtype: np.dtype[Any]) -> None:
         self.rows = scratch("buffered rows", (rows, p), dtype, max_bytes=_MAX_REUSED_BYTES)
         self.weights = np.ones(rows)
 
@@ -58,7 +58,7 @@ class RowBuffer:
         """Whether some of the rows are sparse."""
         return self._batches is not None
 
-    def appended(self, rows: Any, weights: Weights, expected: int) -> RowBuffer:
+    def appended(self, rows: Block, weights: Weights, expected: int) -> RowBuffer:
         """Return these rows and then copies of others; about ``expected`` are expected in all."""
         if not rows.shape[0]:
             return self
@@ -77,7 +77,7 @@ class RowBuffer:
             result._appendable.append(result._storage)
         return result
 
-    def _storage_for(self, rows: Any, expected: int) -> _Storage:
+    def _storage_for(self, rows: FloatArray, expected: int) -> _Storage:
         """Return memory that holds these rows and to which the given rows can be appended."""
         storage, count = self._storage, self.count + len(rows)
         dtype = rows.dtype if storage is None else np.result_type(storage.rows, rows)
@@ -121,5 +121,5 @@ class RowBuffer:
         return _rebuilt, (*self.table(), self.count) if self.count else (None, None, 0)
 
 
-def _rebuilt(rows: Any, weights: Weights, count: int) -> RowBuffer:
+def _rebuilt(rows: Block, weights: Weights, count: int) -> RowBuffer:
     return RowBuffer().appended(rows, weights, count) if count else RowBuffer()

@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from princomp import __version__
 from princomp.core.request import Request
@@ -69,7 +70,7 @@ def _plain_parameters(request: Request) -> dict[str, Any]:
     return plain
 
 
-def _describe(name: str, value: Any) -> str:
+def _describe(name: str, value: object) -> str:
     """Describe an array of divisors or a user-defined rule in the same words in any process.
 
     Raises
@@ -92,7 +93,7 @@ def _describe(name: str, value: Any) -> str:
     return text
 
 
-def _text_of(value: Any) -> str:
+def _text_of(value: object) -> str:
     """The repr of a value; if its class defines none, its class and attributes."""
     kind: Any = type(value)
     if isinstance(value, np.ndarray) and value.dtype != object:
@@ -127,5 +128,5 @@ def _describe_input(data: RowData, file: str | None) -> Any:
     return [f"{what} of shape {data.shape}, {data.dtype}, checksum {checksum(stored_arrays(data))}"]
 
 
-def _digest(array: Any) -> str:
+def _digest(array: NDArray[Any]) -> str:
     return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]

@@ -68,7 +68,7 @@ class TableSchema:
     na: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, X: Any, owner: str = "PCA", scale: Any = None) -> tuple[Rows, TableSchema]:
+    def read(cls, X: Any, owner: str = "PCA", scale: object = None) -> tuple[Rows, TableSchema]:
         """Open the table of a fit: its rows, and the schema that other tables must have.
 
         Raises
@@ -239,7 +239,7 @@ class TableSchema:
         self._check_labels(frame, labels, list(map(str, given)))
         return frame
 
-    def _check_labels(self, X: Any, labels: Names, given: Iterable[str]) -> None:
+    def _check_labels(self, X: object, labels: Names, given: Iterable[str]) -> None:
         """Compare labels (None unless they are text) with the fit's, as scikit-learn does."""
         given = list(given)
         if labels is None and self.names is not None:
@@ -257,7 +257,7 @@ class TableSchema:
     def _warn(self, what: str, how: str) -> None:
         warn(f"{what}, but {self.owner} was fitted {how} feature names")
 
-    def _other_columns(self, X: Any, message: str, given: Iterable[str]) -> ColumnError:
+    def _other_columns(self, X: object, message: str, given: Iterable[str]) -> ColumnError:
         """The error for columns that are not those of the fit, in their order."""
         place = _differences(self.names or (), given)
         differences = [
@@ -270,7 +270,7 @@ class TableSchema:
         return ColumnError(message, place=place, hint="; ".join([*differences, advice]))
 
 
-def _check_order_of_scale(X: Any, scale: Any, rows: Rows) -> None:
+def _check_order_of_scale(X: Any, scale: object, rows: Rows) -> None:
     """Compare the labels of a series of divisors with those of the columns that a fit uses."""
     if not hasattr(scale, "keys"):
         return
@@ -281,7 +281,7 @@ def _check_order_of_scale(X: Any, scale: Any, rows: Rows) -> None:
     check_order_of_labels("scale", scale, labels, "X" if all_used else None)
 
 
-def _is_empty(X: Any) -> bool:
+def _is_empty(X: object) -> bool:
     """Whether X is a table with columns but without rows."""
     shape = getattr(X, "shape", None)
     # An engine may not know its number of rows, and counting them would take too long here.
@@ -339,7 +339,7 @@ def _differences(known: Iterable[str], given: Iterable[str]) -> dict[str, list[s
     }
 
 
-def open_rows(X: Any, columns: Sequence[str] | None = None) -> Rows:
+def open_rows(X: object, columns: Sequence[str] | None = None) -> Rows:
     """Open any table, also one of an engine: return its rows, column names and origin.
 
     ``columns`` are names that are sought in tables of engines.
@@ -348,7 +348,7 @@ def open_rows(X: Any, columns: Sequence[str] | None = None) -> Rows:
     return rows_of(X) if rows is None else (rows, rows.columns, None)
 
 
-def refuse_iterator(X: Any, why: str, call: str) -> None:
+def refuse_iterator(X: object, why: str, call: str) -> None:
     """Refuse an iterator if its rows are needed twice.
 
     Raises
@@ -364,7 +364,7 @@ def refuse_iterator(X: Any, why: str, call: str) -> None:
         )
 
 
-def open_scores(X: Any, open_table: Callable[[Any], Rows] = open_rows) -> Any:
+def open_scores(X: object, open_table: Callable[[Any], Rows] = open_rows) -> Any:
     """Open scores: an array of numbers of any shape unchanged, other tables by ``open_table``.
 
     Warns if the columns have names that do not number them.

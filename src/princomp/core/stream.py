@@ -30,10 +30,12 @@ from princomp.engines import DistributedRows, drop_incomplete, first_counted_fau
 from princomp.errors import NotAvailableError, ParameterError, ShapeError, counted, warn
 from princomp.linalg import EPS, default_threads, one_blas_thread
 from princomp.summaries import (
+    Block,
     Extremes,
     Moments,
     Pair,
     PairOf,
+    Sketch,
     SketchOf,
     Triangle,
     Weights,
@@ -96,7 +98,9 @@ class Stream:
     # Number of summaries of more than a block that were merged, since the stream was made.
     _merges = 0
 
-    def __init__(self, request: Request, p: int, summary: Any = None) -> None:
+    def __init__(
+        self, request: Request, p: int, summary: Moments | Triangle | Sketch | Pair | None = None
+    ) -> None:
         check_components(request, p)
         _check_decay(request)
         if summary is None:
@@ -181,7 +185,7 @@ class Stream:
 
     # ---- rows in and out -------------------------------------------------------------------
 
-    def add(self, rows: Any, weights: Weights) -> None:
+    def add(self, rows: Block | DistributedRows, weights: Weights) -> None:
         """Add rows; those that are buffered are copied.
 
         Raises
@@ -233,7 +237,7 @@ class Stream:
         self.dropped += folded.dropped
         self.bytes_read += rows.nbytes or folded.rows * rows.p * rows.dtype.itemsize
 
-    def remove(self, rows: Any, weights: Weights) -> None:
+    def remove(self, rows: Block | DistributedRows, weights: Weights) -> None:
         """Remove rows that were added before.
 
         The rows are subtracted from the summary, which does not know whether they are in it.
@@ -340,7 +344,7 @@ class Stream:
         self.dropped = dropped + their_dropped
         self.bytes_read += other.bytes_read
 
-    def _with_merge_error(self, total: Any) -> Any:
+    def _with_merge_error(self, total: Moments | Triangle | Sketch | Pair) -> Any:
         """Return a merged summary; after many merges, ``lost`` contains the error of this one."""
         if isinstance(total, Pair):
             return Pair(self._with_merge_error(total.first), total.second)
@@ -366,7 +370,7 @@ class Stream:
         """Number of columns."""
         return int(main_summary(self._summary).p)
 
-    def _check_squares(self, rows: Any, weights: Weights) -> None:
+    def _check_squares(self, rows: Block, weights: Weights) -> None:
         """Refuse rows that are not finite, or whose squares would overflow in the summary."""
         if _squares_fit(rows):
             return
@@ -387,7 +391,7 @@ class Stream:
         if not fits.all():
             raise column_overflow(int(np.argmin(fits)))
 
-    def _add_to(self, summary: Any, rows: Any, weights: Weights) -> tuple[Any, int]:
+    def _add_to(self, summary: Any, rows: Block, weights: Weights) -> tuple[Any, int]:
         """Add rows to a summary block by block; return it and how many rows were left out."""
         if not rows.shape[0]:
             return summary, 0
@@ -421,7 +425,7 @@ def _check_decay(request: Request) -> None:
         )
 
 
-def _squares_fit(rows: Any) -> bool:
+def _squares_fit(rows: Block) -> bool:
     """Whether the rows are finite and small enough to be squared, found in one pass."""
     values = stored_values(rows)
     # With a NaN, both max and min are NaN, and the comparison is false.
@@ -439,7 +443,7 @@ def _wider(one: np.dtype[Any] | None, other: np.dtype[Any] | None) -> np.dtype[A
     return np.result_type(one, other)
 
 
-def _slice_rows(rows: Any, weights: Weights, start: int, stop: int) -> tuple[Any, Weights]:
+def _slice_rows(rows: Block, weights: Weights, start: int, stop: int) -> tuple[Any, Weights]:
     return rows[start:stop], slice_weights(weights, start, stop)
 
 

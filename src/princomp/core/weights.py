@@ -16,7 +16,7 @@ WEIGHT_TOLERANCE = 1e-9
 
 
 def attach_weights(
-    X: Any, sample_weight: SampleWeight, *, by_chunks: bool = False
+    X: object, sample_weight: SampleWeight, *, by_chunks: bool = False
 ) -> tuple[Any, Any]:
     """Attach weights to a table of an engine; return the table and the weights not attached.
 
@@ -37,7 +37,7 @@ def attach_weights(
     return rows.weighted(sample_weight), None
 
 
-def check_index_of_weights(X: Any, sample_weight: SampleWeight) -> None:
+def check_index_of_weights(X: object, sample_weight: SampleWeight) -> None:
     """Raise an error if a series of weights has labels of the frame ``X`` in other places.
 
     Weights with an index that has no label of ``X`` belong to the rows by position.

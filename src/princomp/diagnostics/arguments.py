@@ -161,7 +161,7 @@ def ignoring_rows(function: Callable[P, T]) -> Callable[P, T]:
     return cast("Callable[P, T]", wrapper)
 
 
-def _is_table(value: Any) -> bool:
+def _is_table(value: object) -> bool:
     """Whether an argument is a table, rather than components, a level or the like."""
     if isinstance(value, os.PathLike | TableInput) or hasattr(value, "columns"):
         return True

@@ -51,7 +51,7 @@ class ExtraColumn:
 
 
 def take_named_columns(
-    model: object, X: Any, given: Any, what: str = "groups", source: Any = None
+    model: object, X: object, given: Any, what: str = "groups", source: object = None
 ) -> tuple[Any, Any]:
     """Look up values that are given as names of columns of X; remove these columns from X.
 
@@ -279,7 +279,7 @@ def _extra_column(name: str, column: _Cells, as_categories: bool, what: str) -> 
     return ExtraColumn(name, "categorical", codes=codes, labels=tuple(present))
 
 
-def _natural_sort_key(label: Any) -> tuple[object, ...]:
+def _natural_sort_key(label: object) -> tuple[object, ...]:
     """Return a sort key that compares numbers in text by size; text that is a number comes first.
 
     Labels are sorted by type first; all numbers are of one type.

@@ -88,7 +88,7 @@ def not_a_pca(model: object, hint: str, sklearn_hint: str) -> ParameterError:
     )
 
 
-def _hint_for_part(model: Any) -> str:
+def _hint_for_part(model: object) -> str:
     """Say which part of a search, or of a pipeline that does not end in a PCA, can be given.
 
     Empty for other models.
@@ -134,7 +134,7 @@ def axes_of(fitted: Fitted, indices: NDArray[np.intp] | slice = slice(None)) -> 
 # ---- models of scikit-learn, and pipelines --------------------------------------------
 
 
-def convert_model(model: Any, X: Any = None) -> tuple[Any, Any]:
+def convert_model(model: Any, X: object = None) -> tuple[Any, Any]:
     """Convert a model of scikit-learn or a pipeline to one of this package; return others as is.
 
     Return also the rows to pass to it.
@@ -173,7 +173,7 @@ def _output_names(steps: Pipeline) -> list[str] | None:
         return None  # a step cannot name them
 
 
-def _transform_rows(steps: Pipeline, X: Any, names: list[str] | None) -> Any:
+def _transform_rows(steps: Pipeline, X: object, names: list[str] | None) -> Any:
     """Transform rows; a frame stays a frame of the same kind, with its index and other columns."""
     frame, input_names = frame_of(X), getattr(steps, "feature_names_in_", None)
     if frame is None or input_names is None:

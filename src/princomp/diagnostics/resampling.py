@@ -22,7 +22,7 @@ from princomp.errors import (
     ShapeError,
 )
 from princomp.linalg import FloatArray, binary_exponent, eigh, eigh_top, empty, one_blas_thread
-from princomp.summaries import Columns, Extremes, divisors
+from princomp.summaries import Columns, Extremes, Weights, divisors
 
 # Largest number of rows of a resample, counted in float64.
 _MAX_ROWS = 1e15
@@ -46,7 +46,7 @@ _TOP_SHARE = 0.2
 def bootstrap_rows(
     model: PCAModel,
     rows: FloatArray,
-    weights: FloatArray | None = None,
+    weights: Weights = None,
     *,
     n: int,
     seed: int | None = 0,
@@ -134,7 +134,7 @@ def quick_bootstrap(
         return None, error.message
 
 
-def _table(model: PCAModel, rows: FloatArray, weights: FloatArray | None) -> Table:
+def _table(model: PCAModel, rows: FloatArray, weights: Weights) -> Table:
     """Prepare the rows for resampling; raise if they are not those of the model."""
     fitted = model.result
     n = fitted.row_count("resamples")

@@ -22,7 +22,7 @@ from princomp.diagnostics.tables import Contents, checked_frame, frame_of, short
 from princomp.engines import DistributedRows
 from princomp.errors import ColumnError, ParameterError, ShapeError, invalid_value
 from princomp.estimators import PCA, TableEstimator
-from princomp.io import Origin, Source, TableInput, frame_origin, has_index_name, is_file
+from princomp.io import Origin, RowArray, Source, TableInput, frame_origin, has_index_name, is_file
 from princomp.linalg import FloatArray
 from princomp.summaries import SampleWeight, Weights, check_weights, is_sparse, slice_weights
 
@@ -248,7 +248,7 @@ class RowReader:
         return centred_and_scaled(self.fitted, model.fill(dense)), missing
 
 
-def centred_and_scaled(fitted: Fitted, part: Any) -> FloatArray:
+def centred_and_scaled(fitted: Fitted, part: RowArray) -> FloatArray:
     """Return rows in float64, centred and scaled as in the fit."""
     dense = part.toarray() if is_sparse(part) else part
     with np.errstate(all="ignore"):  # the caller checks what is not finite
@@ -289,7 +289,7 @@ def _index_column(model: TableEstimator[Any], frame: nw.DataFrame[Any]) -> str |
     return first if has_index_name(first) and first not in analysed else None
 
 
-def _open_files(model: TableEstimator[Any], X: Any, id_column: str | None) -> Source:
+def _open_files(model: TableEstimator[Any], X: object, id_column: str | None) -> Source:
     """Open files with the columns of the fit, and with names of their rows, if any."""
     table = X if isinstance(X, TableInput) else TableInput(X)
     if id_column is not None:
@@ -297,7 +297,7 @@ def _open_files(model: TableEstimator[Any], X: Any, id_column: str | None) -> So
     return table.open(feature_names(model))
 
 
-def _object_array(values: Any) -> NDArray[Any]:
+def _object_array(values: object) -> NDArray[Any]:
     if not np.iterable(values):
         expected = "the name of a column, or a sequence with one name for each row"
         raise invalid_value("ids", values, expected, "None numbers the rows")

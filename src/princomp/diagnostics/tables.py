@@ -174,7 +174,7 @@ def pair_columns(names: Contents, measures: Contents, long: bool) -> dict[str, N
     }
 
 
-def table(contents: Contents, kind: str, index: Any = None) -> Any:
+def table(contents: Contents, kind: str, index: object = None) -> Any:
     """Make a frame of this kind; ``index`` labels the rows in pandas."""
     if kind == "listing":
         return Listing(contents)

@@ -3,6 +3,7 @@ from .device.stream import on_device as on_device
 from .distributed import (
     DistributedRows as DistributedRows,
     PartialResult as PartialResult,
+    SummaryKind as SummaryKind,
     as_distributed as as_distributed,
 )
 from .local import (

@@ -186,7 +186,7 @@ class DistributedRows(Source):
         """
         return ()
 
-    def restored(self, summary: Any) -> Any:
+    def restored(self, summary: object) -> Any:
         """Return the summary of these rows from a checkpoint as ``reduce`` returned it.
 
         A checkpoint has only arrays of the host. Rows on a device move them back, so that the

@@ -135,14 +135,14 @@ class TableEstimator(Generic[M]):
     def __sklearn_is_fitted__(self) -> bool:
         return "_fitted" in self.__dict__
 
-    def _open_table(self, X: Any, *, first: bool) -> tuple[Rows, TableSchema]:
+    def _open_table(self, X: object, *, first: bool) -> tuple[Rows, TableSchema]:
         """Open the table of a first fit, or one that must have the columns of an earlier fit."""
         if first:
             scale = getattr(self, "scale", None)
             return TableSchema.read(X, type(self).__name__, scale)
         return self._schema.open(X), self._schema
 
-    def _has_no_rows(self, X: Any, sample_weight: SampleWeight) -> bool:
+    def _has_no_rows(self, X: object, sample_weight: SampleWeight) -> bool:
         """Whether a table has no rows, after its columns and weights were checked."""
         empty = self._schema.has_no_rows(X)
         if empty:
@@ -184,7 +184,7 @@ class TableEstimator(Generic[M]):
 
     # ---- scores and files ----------------------------------------------------------------
 
-    def _scores(self, X: Any) -> Any:
+    def _scores(self, X: object) -> Any:
         """Scores of a table whose columns are those of the fit."""
         model = self.__fitted_model__()
         data, _, origin = model.open(X)
@@ -222,7 +222,7 @@ class TableEstimator(Generic[M]):
             return names
         return np.array([f"PC{i}" for i in range(1, len(names) + 1)], dtype=object)
 
-    def _training_scores(self, X: Any, data: RowData | None, origin: Origin | None) -> Any:
+    def _training_scores(self, X: object, data: RowData | None, origin: Origin | None) -> Any:
         """Scores of the rows of the fit; a rank may have no rows.
 
         A source is opened again, so that it is read from its start.
@@ -270,7 +270,7 @@ def estimator_from_document(kind: type[E], parameters: Document, p: int, documen
     return model
 
 
-def refuse_reading_twice(X: Any) -> None:
+def refuse_reading_twice(X: object) -> None:
     """Refuse an iterator for ``fit_transform``.
 
     Raises
@@ -300,7 +300,7 @@ def _no_attribute(estimator: object, name: str) -> AttributeError:
     return AttributeError(f"{type(estimator).__name__!r} object has no attribute {name!r}")
 
 
-def transform_output(estimator: Any) -> str:
+def transform_output(estimator: object) -> str:
     """Container that ``set_output``, or scikit-learn's configuration, chooses for ``transform``."""
     config: dict[str, str] = estimator.__dict__.get("_sklearn_output_config", {})
     return config.get("transform") or str(get_config()["transform_output"])

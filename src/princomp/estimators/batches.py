@@ -198,7 +198,7 @@ def finalize(self: P, *, comm: object = None) -> P:
 
 
 def _update_rows(
-    model: PCA, X: Any, sample_weight: SampleWeight, update: Callable[..., None]
+    model: PCA, X: object, sample_weight: SampleWeight, update: Callable[..., None]
 ) -> None:
     """Add rows to the stream of a model, or remove them."""
     request = Request.of(model)

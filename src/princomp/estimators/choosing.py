@@ -73,8 +73,8 @@ def choose(
 
 
 def choices_and_model(
-    X: Any,
-    rules: Any,
+    X: object,
+    rules: str | Rule | Iterable[str | Rule] | None,
     random_state: int,
     progress: ProgressCallback | None,
     sample_weight: SampleWeight,

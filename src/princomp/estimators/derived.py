@@ -132,7 +132,7 @@ def _covariance_table(frame: Any) -> TableSource:
         raise
 
 
-def _checked_count(n_samples: Any) -> int | None:
+def _checked_count(n_samples: int | None) -> int | None:
     """The number of rows behind a covariance; None if it is not known."""
     if n_samples is None:
         return None
@@ -318,7 +318,7 @@ def with_names(model: P, names: Sequence[str]) -> P:
     return renamed
 
 
-def _refitted(model: P, **changes: Any) -> P:
+def _refitted(model: P, **changes: object) -> P:
     """Fit the same summary with other parameters."""
     fitted = model._result
     refitted = _copy_with(model, fitted, **changes)
@@ -344,7 +344,7 @@ def _refitted(model: P, **changes: Any) -> P:
     return refitted
 
 
-def _copy_with(model: P, fitted: Fitted, **changes: Any) -> P:
+def _copy_with(model: P, fitted: Fitted, **changes: object) -> P:
     copied: Any = copy(model)
     for name, value in changes.items():
         setattr(copied, name, value)  # set_params knows only what a subclass names in __init__

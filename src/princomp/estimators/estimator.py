@@ -284,7 +284,7 @@ class PCA(
 
     def _fit(
         self,
-        X: Any,
+        X: object,
         sample_weight: SampleWeight,
         comm: object,
         progress: ProgressCallback | None = None,
@@ -487,7 +487,7 @@ class PCA(
         html: str = super()._repr_html_inner()
         return html + notebook.card(self)
 
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**options)
         if "text/html" in bundle:
             bundle["text/html"] += notebook.card(self)

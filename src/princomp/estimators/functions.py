@@ -36,7 +36,7 @@ from princomp.linalg import (
 )
 from princomp.rules import for_fraction
 from princomp.solvers import search_rows
-from princomp.summaries import Columns, centre_rows, is_sparse, safe_exponent
+from princomp.summaries import Block, Columns, centre_rows, is_sparse, safe_exponent
 
 _THRESHOLD = Constraint(
     lambda value: is_number(value, Real) and 0 < value <= 1,
@@ -190,7 +190,7 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
 
 
 def _triplets(
-    data: Any, columns: Columns, k: int, center: bool
+    data: Block, columns: Columns, k: int, center: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Compute the ``k`` largest triplets of rows whose squares are in range.
 
@@ -226,7 +226,7 @@ def _triplets(
     return u[:, :k] * signs, np.ldexp(s[:k], exponent), vt[:k] * signs[:, None]
 
 
-def _axes_by_qr(data: Any, k: int, center: bool, found: FloatArray) -> FloatArray:
+def _axes_by_qr(data: Block, k: int, center: bool, found: FloatArray) -> FloatArray:
     """Compute axes (k, p) by QR and SVD; return those ``found`` before if memory is short."""
     try:
         # Not components_, which has the precision of the rows.

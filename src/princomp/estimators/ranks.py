@@ -17,14 +17,14 @@ from princomp.summaries import SampleWeight
 
 def fit_on_ranks(
     estimator: TableEstimator[Any],
-    X: Any,
+    X: object,
     sample_weight: SampleWeight,
     comm: object,
     check: Callable[[], int | None],
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback | None,
     checkpoint: PathLike | None = None,
     *,
-    rereads: bool = False,
+    rereads: bool,
 ) -> Rows:
     """Fit an estimator to the rows of all ranks, and return those of this one.
 
@@ -72,7 +72,7 @@ def settings_of(estimator: Any, call: str) -> dict[str, Any]:
     return {**names, **parameters}
 
 
-def rows_of_rank(X: Any, sample_weight: SampleWeight, estimator: Any) -> engines.RankInput:
+def rows_of_rank(X: object, sample_weight: SampleWeight, estimator: Any) -> engines.RankInput:
     """Open the rows of this rank, which may have none."""
     empty = engines.empty_input(X)
     if empty is not None:

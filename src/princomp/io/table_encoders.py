@@ -181,7 +181,7 @@ def _as_csv_text(ids: Sequence[object] | NDArray[Any]) -> Any:
     return found
 
 
-def _exact_array(cells: list[Any], type_: Any = None) -> Any:
+def _exact_array(cells: list[Any], type_: pa.DataType | None = None) -> Any:
     """Make an Arrow array; refuse times that it would cut, such as nanoseconds of pandas.
 
     Raises

@@ -137,7 +137,7 @@ def model_from_contents(
 # ---- parameters --------------------------------------------------------------------------
 
 
-def _check_kernel(kernel: Any, function: KernelFunction) -> None:
+def _check_kernel(kernel: object, function: KernelFunction) -> None:
     """Refuse a kernel that is a Python function or differs from that of the fit."""
     if function.call is not None:
         raise ParameterError(

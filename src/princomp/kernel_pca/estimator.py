@@ -274,7 +274,7 @@ class KernelPCA(
 
     def _fit(
         self,
-        X: Any,
+        X: object,
         sample_weight: SampleWeight,
         comm: object,
         progress: ProgressCallback | None = None,

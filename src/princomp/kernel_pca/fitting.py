@@ -29,7 +29,7 @@ from princomp.kernel_pca.rows import (
     square_matrix,
     with_divisors,
 )
-from princomp.summaries import SampleWeight
+from princomp.summaries import SampleWeight, Weights
 
 if TYPE_CHECKING:
     from princomp.kernel_pca.estimator import KernelPCA
@@ -88,7 +88,7 @@ def fit_images(
 
 
 def _fit_first_rows(
-    rows: Rows, weights: Any, parameters: KernelParameters
+    rows: Rows, weights: Weights, parameters: KernelParameters
 ) -> tuple[ImageFit, RowData]:
     """Make a feature map and a PCA that is not fitted yet; also return the rows to fit it to."""
     data, columns, _ = rows

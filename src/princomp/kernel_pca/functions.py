@@ -243,7 +243,7 @@ class KernelFunction:
             options["gamma"] = float(np.ldexp(options["gamma"], -exponent))
         return pairwise_kernels(left, right, metric=metric, **options)
 
-    def _call_for_number(self, left: RowArray, right: RowArray, **options: Any) -> float:
+    def _call_for_number(self, left: RowArray, right: RowArray, **options: object) -> float:
         assert self.call is not None
         value = self.call(left, right, **options)
         with suppress(TypeError, ValueError):

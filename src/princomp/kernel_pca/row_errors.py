@@ -104,7 +104,7 @@ def score(self: KernelPCA, X: Any, y: object = None) -> float:
 
 
 def _projection_residuals(
-    model: KernelPCAModel, X: Any, diagonal: npt.ArrayLike | None
+    model: KernelPCAModel, X: object, diagonal: npt.ArrayLike | None
 ) -> tuple[FloatArray, FloatArray]:
     """Compute ‖φ − Pφ‖² and ‖φ − mean‖² of each row (n,), NaN for rows without scores.
 

@@ -87,7 +87,7 @@ class KernelPCAModel(FittedModel[KernelFit]):
         """Return a copy with only what scores need."""
         return replace(self, result=self.result.for_scoring())
 
-    def scored_blocks(self, X: Any) -> Iterator[ScoredRows]:
+    def scored_blocks(self, X: object) -> Iterator[ScoredRows]:
         """Yield blocks of rows with their scores."""
         data, _, origin = self.schema.open(X)
         first = 0

@@ -176,7 +176,7 @@ def _check_best_model(combinations: list[Candidate]) -> None:
             )
 
 
-def _read_rows(X: Any, model: KernelPCA, limit: int) -> RowArray:
+def _read_rows(X: object, model: KernelPCA, limit: int) -> RowArray:
     """Read rows without missing cells, or a kernel matrix, into memory."""
     (data, columns, origin), _ = TableSchema.read(X, "KernelPCA")
     table = in_memory(data, limit), columns, origin

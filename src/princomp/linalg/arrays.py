@@ -48,7 +48,7 @@ def frozen(array: FloatArray) -> FloatArray:
     return array
 
 
-def unmasked(array: Any) -> Any:
+def unmasked(array: object) -> Any:
     """Replace the masked values of a NumPy array by NaN; return any other object unchanged."""
     if not isinstance(array, np.ma.MaskedArray):
         return array

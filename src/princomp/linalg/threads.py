@@ -119,7 +119,7 @@ class _Pool:
         self.executor = ThreadPoolExecutor(threads, initializer=setattr, initargs=note_pool)
         self._process = os.getpid()
 
-    def start(self, future: Future[R], work: Callable[..., R], *arguments: Any) -> None:
+    def start(self, future: Future[R], work: Callable[..., R], *arguments: object) -> None:
         """Run the work in a worker thread, or in the current thread if none can be started.
 
         ``future`` gets the result. After an exception, such as one that a signal handler

@@ -41,7 +41,7 @@ def accept_any_model(figure: Callable[P, T]) -> Callable[P, T]:
     takes_rows = "X" in signature(figure).parameters
 
     @wraps(figure)
-    def draw(model: Any, *args: Any, **options: Any) -> T:
+    def draw(model: object, *args: Any, **options: Any) -> T:
         if not takes_rows:
             return draw_figure(convert_model(model)[0], *args, **options)
         X, *rest = args or (options.pop("X", None),)

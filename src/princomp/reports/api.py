@@ -162,7 +162,7 @@ def report(
 
 
 def _separate_columns(
-    model: PCA, X: Any, groups: Any, metadata: Any, ids: Ids
+    model: PCA, X: object, groups: object, metadata: object, ids: Ids
 ) -> tuple[Any, Any, Any, Ids]:
     """Return the rows without columns that are named as groups, metadata or ids; then these."""
     ids = list(ids) if isinstance(ids, Iterator) else ids
@@ -236,7 +236,7 @@ def _name_of(X: object) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _as_princomp_model(model: Any, X: object) -> tuple[PCA, Any]:
+def _as_princomp_model(model: object, X: object) -> tuple[PCA, Any]:
     """Return a model of this package, and the rows that it gets.
 
     Raises

@@ -9,6 +9,7 @@ import numpy as np
 from princomp.core import (
     Fitted,
     FittedModel,
+    HasModel,
     PCAModel,
     fitted_model,
     unequal_columns,
@@ -26,18 +27,18 @@ def component_names(k: int) -> list[str]:
     return [f"PC{i}" for i in range(1, k + 1)]
 
 
-def column_names(model: Any) -> list[str] | None:
+def column_names(model: HasModel[FittedModel[Any]]) -> list[str] | None:
     """Return the names of the columns of a fit; None if they had no names."""
     names = fitted_model(model).schema.names
     return None if names is None else list(map(str, names))
 
 
-def column_labels(model: Any) -> list[str]:
+def column_labels(model: HasModel[FittedModel[Any]]) -> list[str]:
     """Return the names of the columns of a fit; their numbers from 0 if they had no names."""
     return column_names(model) or list(map(str, range(fitted_model(model).schema.p)))
 
 
-def is_kernel_pca(model: Any) -> TypeGuard[KernelPCA]:
+def is_kernel_pca(model: object) -> TypeGuard[KernelPCA]:
     """Whether a model is a KernelPCA; ``princomp.kernel_pca`` is not imported to find out."""
     return hasattr(model, "kernel")
 
@@ -114,7 +115,7 @@ def model_contents(model: Any) -> dict[str, Any]:
     }
 
 
-def scale_hint(model: Any, source: Source | None = None) -> str | None:
+def scale_hint(model: HasModel[FittedModel[Any]], source: Source | None = None) -> str | None:
     """Return a hint if unscaled columns differ so much that a few of them dominate the result.
 
     A robust fit does not keep the spread of its columns: it is computed from the rows of

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from princomp.estimators import PCA
 from princomp.linalg import FloatArray, cached_property
 from princomp.reports.documents import component_names
 from princomp.reports.text import Texts
-from princomp.summaries import SampleWeight, is_sparse
+from princomp.summaries import Block, SampleWeight, is_sparse
 
 # Components with scores in the page.
 _MAX_COMPONENTS = 8
@@ -230,7 +229,7 @@ def _differently_filled(model: PCA, X: object, n: int) -> NDArray[np.intp]:
     if filled is None or not filled.cells or filled.method != "nipals":
         return np.zeros(n, dtype=np.intp)
 
-    def count(chunk: Any, _: int) -> tuple[NDArray[np.intp]]:
+    def count(chunk: Block, _: int) -> tuple[NDArray[np.intp]]:
         dense = chunk.toarray() if is_sparse(chunk) else chunk
         return (np.isnan(dense).sum(axis=1),)
 

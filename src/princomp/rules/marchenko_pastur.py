@@ -54,7 +54,20 @@ def optimal_median_factor(beta: float) -> float:
 
 
 @dataclass(frozen=True)
-class GavishDonoho:
+class _NoiseRule:
+    """Base class of rules that know the standard deviation of the noise, or estimate it."""
+
+    noise: float | None = None
+    needs = "all"
+
+    def __post_init__(self) -> None:
+        if self.noise is not None and not (is_real(self.noise) and 0 < self.noise < np.inf):
+            hint = "give the standard deviation of the noise, or None to estimate it"
+            raise invalid_value("noise", self.noise, "a positive number", hint)
+
+
+@dataclass(frozen=True)
+class GavishDonoho(_NoiseRule):
     """Keep singular values above the optimal hard threshold (Gavish & Donoho 2014).
 
     Parameters
@@ -72,12 +85,7 @@ class GavishDonoho:
     gavish-donoho: 3 singular values exceed 15.43, 1.5627 times their median
     """
 
-    noise: float | None = None
     name = "gavish-donoho"
-    needs = "all"
-
-    def __post_init__(self) -> None:
-        _check_noise(self.noise)
 
     def decide(self, known: Known) -> Decision | None:
         """Count the singular values above the threshold."""
@@ -103,7 +111,7 @@ class GavishDonoho:
 
 
 @dataclass(frozen=True)
-class MarchenkoPastur:
+class MarchenkoPastur(_NoiseRule):
     """Keep variances above the upper edge of noise, σ²(1 + √β)² L/(n − 1).
 
     Parameters
@@ -120,12 +128,7 @@ class MarchenkoPastur:
     marchenko-pastur: 4 variances exceed 0.9126, the upper edge of noise of the median variance
     """
 
-    noise: float | None = None
     name = "marchenko-pastur"
-    needs = "all"
-
-    def __post_init__(self) -> None:
-        _check_noise(self.noise)
 
     def decide(self, known: Known) -> Decision | None:
         """Count the variances above the edge."""
@@ -152,9 +155,3 @@ def _longer_side_and_ratio(known: Known) -> tuple[float, float]:
     if known.dimensions < int(shorter + 1e-9):
         shorter = float(known.dimensions)
     return longer, shorter / longer
-
-
-def _check_noise(noise: float | None) -> None:
-    if noise is not None and not (is_real(noise) and 0 < noise < np.inf):
-        hint = "give the standard deviation of the noise, or None to estimate it"
-        raise invalid_value("noise", noise, "a positive number", hint)

@@ -69,7 +69,7 @@ class TopPairs:
     copies: int
     least_tol: float
     trace: float | None = None
-    abandon: Abandon | None = None
+    abandon: Abandon = None
     # Eigenvalues found before a check for more copies, and their largest residual, relative to the
     # first value.
     _values_before: FloatArray | None = None
@@ -153,7 +153,7 @@ def lanczos(
     max_vectors: int | None = None,
     least_tol: float | None = None,
     trace: float | None = None,
-    abandon: Abandon | None = None,
+    abandon: Abandon = None,
 ) -> Pairs:
     """Compute the ``k`` largest eigenpairs of a positive semi-definite operator.
 

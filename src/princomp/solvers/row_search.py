@@ -58,7 +58,7 @@ def search_rows(
     *,
     tol: float,
     rng: np.random.Generator,
-    abandon: Abandon | None = None,
+    abandon: Abandon = None,
     start: FloatArray | None = None,
 ) -> tuple[Spectrum | None, int]:
     """Return the top ``k``, or None if the search was abandoned, and the number of passes.

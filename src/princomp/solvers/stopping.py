@@ -10,7 +10,8 @@ import numpy as np
 from princomp.errors import DataError
 
 # Called with the forecast of further products and the number so far; returns true to end a search.
-Abandon: TypeAlias = Callable[[float, int], bool]
+# None: never.
+Abandon: TypeAlias = Callable[[float, int], bool] | None
 
 # A "check" computes the residuals of a search. The next check is after this share of the forecast
 # products, because the residual falls faster and faster. A check costs an eigendecomposition, but

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,6 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from princomp.errors import NotFiniteError, NotNumericError, ParameterError, ShapeError
 from princomp.linalg import FloatArray, Weights as Weights, as_floats, two_sum, unmasked
+
+if TYPE_CHECKING:
+    from princomp.summaries.centred import Centred
+    from princomp.summaries.extremes import Extremes
 
 # SciPy ships no types: a CSR array or matrix.
 CSR: TypeAlias = sp.csr_array
@@ -261,7 +265,7 @@ def first_not_finite(block: Block) -> NotFiniteError:
     return error
 
 
-def check_mergeable(one: Any, other: Any) -> None:
+def check_mergeable(one: Centred | Extremes, other: Centred | Extremes) -> None:
     """Check that two summaries have the same number of columns and the same centre.
 
     Raises

@@ -157,7 +157,7 @@ class DeviceTriangle(OnDevice, Triangle):
         return replace(self, factor=factor, **self._fields_about_origin())
 
 
-def summary_on(space: Space, summary: Any) -> Any:
+def summary_on(space: Space, summary: object) -> Any:
     """Copy Moments or a Triangle from the host to a device; other summaries stay on the host."""
     if isinstance(summary, Pair):
         return Pair(summary_on(space, summary.first), summary.second)

@@ -74,13 +74,7 @@ class Sums:
 
 
 def sums_of(
-    table: DeviceTable,
-    right: FloatArray | None = None,
-    *,
-    drop: bool = False,
-    precise: bool = False,
-    shift: FloatArray | None = None,
-    passes: int = _PASSES,
+    table: DeviceTable, right: FloatArray | None = None, *, drop: bool, precise: bool
 ) -> Sums:
     """Compute sums and products of all rows about their mean.
 
@@ -93,10 +87,6 @@ def sums_of(
         Leave out rows with NaN instead of raising.
     precise : bool
         Multiply in float64.
-    shift : ndarray of shape (p,), optional
-        What to subtract from the rows; by default the mean of a sample of the first block.
-    passes : int
-        How many times the rows may be summed about a new shift.
 
     Raises
     ------
@@ -104,29 +94,33 @@ def sums_of(
         For NaN or infinity, with its row in the table, or if sums or squares overflow.
     """
     precise = precise or table.dtype.itemsize == 8
-    total = _RunningSums(table, right, drop, np.float64 if precise else np.float32, shift)
-    for block in table.blocks(table.space.rows_at_a_time(table.p)):
-        total.add(block)
-    sums, squares = total.host_sums()
-    finite = bool(np.isfinite(sums).all() and np.isfinite(squares).all())
-    if total.rows and (not finite or total.left_range(sums, squares)):
-        if table.repeatable:
-            error = None if finite else first_fault(table, drop)
-            if error is not None:
-                raise error
-            if not precise:
-                return sums_of(table, right, drop=drop, precise=True, shift=shift, passes=passes)
-        if not finite:
-            raise squares_overflow(sums, squares)
-    result = total.result()
-    subtracted = result.rows * result.offset**2
-    cancelled = subtracted > _CANCELLED * result.squares
-    if not cancelled.any():
-        return result
-    if table.repeatable and passes > 1:
-        mean = result.shift + result.offset
-        return sums_of(table, right, drop=drop, precise=precise, shift=mean, passes=passes - 1)
-    return replace(result, cancelled=np.where(cancelled, subtracted, 0.0))
+    # At first the mean of a sample is subtracted, then that of the pass before.
+    shift, passes_left = None, _PASSES
+    while True:
+        total = _RunningSums(table, right, drop, np.float64 if precise else np.float32, shift)
+        for block in table.blocks(table.space.rows_at_a_time(table.p)):
+            total.add(block)
+        sums, squares = total.host_sums()
+        finite = bool(np.isfinite(sums).all() and np.isfinite(squares).all())
+        if total.rows and (not finite or total.left_range(sums, squares)):
+            if table.repeatable:
+                error = None if finite else first_fault(table, drop)
+                if error is not None:
+                    raise error
+                if not precise:
+                    precise = True
+                    continue
+            if not finite:
+                raise squares_overflow(sums, squares)
+        result = total.result()
+        subtracted = result.rows * result.offset**2
+        cancelled = subtracted > _CANCELLED * result.squares
+        if not cancelled.any():
+            return result
+        passes_left -= 1
+        if not (table.repeatable and passes_left):
+            return replace(result, cancelled=np.where(cancelled, subtracted, 0.0))
+        shift = result.shift + result.offset
 
 
 class _RunningSums:

@@ -251,7 +251,7 @@ class Moments(Centred):
 
     # ---- arithmetic on the scatter, which may be on a device -----------------------------
 
-    def _with(self, scatter: Any, **changes: Any) -> Moments:
+    def _with(self, scatter: FloatArray, **changes: Any) -> Moments:
         """Return moments of this kind with another scatter and other fields."""
         return replace(self, scatter=scatter, **changes)
 

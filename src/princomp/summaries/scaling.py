@@ -89,7 +89,7 @@ def leave_out_hint(columns: NDArray[np.intp], names: Names) -> str:
 
 
 def check_order_of_labels(
-    parameter: str, values: Any, names: Iterable[Any] | None, table: str | None
+    parameter: str, values: object, names: Iterable[Any] | None, table: str | None
 ) -> None:
     """Raise an error if a series is labelled with the names of the columns in another order.
 

@@ -245,7 +245,7 @@ class SparseRows:
 
 
 def with_centred_columns(
-    data: Any, full: NDArray[np.intp], mean: FloatArray, mean_low: FloatArray
+    data: CSR, full: NDArray[np.intp], mean: FloatArray, mean_low: FloatArray
 ) -> Any:
     """Return CSR rows (n, p) in float64, with the columns ``full`` centred and fully stored."""
     n, p = data.shape

@@ -183,7 +183,7 @@ def fill_table(
 def _fill_cells(
     table: FloatArray,
     missing: NDArray[np.bool_],
-    weights: FloatArray | None,
+    weights: Weights,
     request: Request,
     names: Names,
 ) -> Convergence:
@@ -217,7 +217,7 @@ def _fill_cells(
     return found
 
 
-def _missing_cells(rows: FloatArray, weights: FloatArray | None, names: Names) -> NDArray[np.bool_]:
+def _missing_cells(rows: FloatArray, weights: Weights, names: Names) -> NDArray[np.bool_]:
     """Find the cells (n, p) that are NaN.
 
     Raises

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.linalg import FloatArray, eigh, eigh_top
+from princomp.linalg import FloatArray, Weights, eigh, eigh_top
 
 if TYPE_CHECKING:
     from princomp.core.fitted import Fitted
@@ -107,7 +107,7 @@ class ComponentFit(NamedTuple):
 
 def fit_components(
     table: FloatArray,
-    weights: FloatArray | None,
+    weights: Weights,
     k: int,
     *,
     incomplete: NDArray[np.intp],
@@ -154,7 +154,7 @@ def _leading_components(rows: FloatArray, k: int) -> tuple[FloatArray, FloatArra
 def fill_by_em(
     table: FloatArray,
     missing: NDArray[np.bool_],
-    weights: FloatArray | None,
+    weights: Weights,
     k: int,
     *,
     divisor_of: Divisor,
@@ -192,7 +192,7 @@ def fill_by_em(
     return Convergence(MAX_ITERATIONS, False, change, objective)
 
 
-def _root_mean_square(fitted: ComponentFit, table: FloatArray, weights: FloatArray | None) -> float:
+def _root_mean_square(fitted: ComponentFit, table: FloatArray, weights: Weights) -> float:
     """Compute the root mean square of the analysed table."""
     total = float(len(table)) if weights is None else float(weights.sum())
     scaled = (table - fitted.mean) / fitted.divisor
@@ -204,7 +204,7 @@ def _root_mean_square(fitted: ComponentFit, table: FloatArray, weights: FloatArr
 def fill_by_nipals(
     table: FloatArray,
     missing: NDArray[np.bool_],
-    weights: FloatArray | None,
+    weights: Weights,
     k: int,
     *,
     mean: FloatArray,

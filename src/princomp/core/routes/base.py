@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from princomp.core.context import FitContext, in_safe_range
 from princomp.core.problem import Problem
@@ -12,6 +12,7 @@ from princomp.linalg import FloatArray, default_threads
 from princomp.rules import Decision
 from princomp.solvers import Spectrum, completed
 from princomp.summaries import (
+    Block,
     CentredRows,
     Columns,
     Moments,
@@ -118,7 +119,7 @@ class CentredFit:
         )
         self.rows = self._centred(fit.rows, fit.weights)
 
-    def _centred(self, rows: Any, weights: Weights) -> CentredRows:
+    def _centred(self, rows: Block, weights: Weights) -> CentredRows:
         columns = self.summary if self._fit.request.center else self.summary.about_origin()
         variances = columns.column_scatter / (columns.rows - 1.0)
         mean, low = columns.mean, columns.mean_low

@@ -38,7 +38,7 @@ def hstack(blocks: Sequence[Any]) -> RowArray:
     return (np.ma.concatenate if masked else np.concatenate)(blocks, axis=1)
 
 
-def _to_scipy(block: Any) -> Any:
+def _to_scipy(block: object) -> Any:
     return block.to_scipy_sparse() if hasattr(block, "to_scipy_sparse") else block
 
 
@@ -148,6 +148,6 @@ def map_partition(
     return type(partition)(values, columns=list(names), index=partition.index)
 
 
-def identity(partition: Any) -> Any:
+def identity(partition: object) -> object:
     """Return a partition as the chunk of an array."""
     return partition

@@ -86,7 +86,7 @@ class AbstractDeviceRows(DistributedRows):
             return ()
         return (f"weights with checksum {checksum([self.space.get(self.weights)])}",)
 
-    def restored(self, summary: Any) -> Any:
+    def restored(self, summary: object) -> Any:
         """Return the summary from a checkpoint, on the device again."""
         return summary_on(self.space, summary)
 

@@ -39,7 +39,7 @@ def space_of(X: Any) -> Space:
     return SPACES[library if library in SPACES else "torch"](X.device)
 
 
-def space_named(device: Any) -> Space:
+def space_named(device: object) -> Space:
     """Return the Space of a torch device, or its name, or of a device object of another library.
 
     Raises

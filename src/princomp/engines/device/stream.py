@@ -149,7 +149,7 @@ class DeviceStream(AbstractDeviceRows):
         return int(rows)
 
 
-def on_device(X: Any, device: Any = "cuda", *, memory_limit: int | str | None = None) -> Any:
+def on_device(X: Any, device: object = "cuda", *, memory_limit: int | str | None = None) -> Any:
     """Prepare rows of any origin to be fitted or transformed on a device by a ``PCA``.
 
     Parameters

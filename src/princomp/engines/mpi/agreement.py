@@ -248,7 +248,7 @@ def _check_columns(known: list[tuple[int, RankRecord]]) -> None:
         )
 
 
-def _comparable(value: Any) -> Any:
+def _comparable(value: object) -> Any:
     """Return a small value that is equal for equal parameters."""
     if isinstance(value, np.generic):
         value = value.item()

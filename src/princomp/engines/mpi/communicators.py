@@ -49,7 +49,7 @@ class Communicator:
         self._may_raise = False
         self._interrupt: KeyboardInterrupt | None = None
 
-    def send(self, value: Any, to: int) -> None:
+    def send(self, value: object, to: int) -> None:
         """Send an object to a rank, which must call ``receive``."""
         raise NotImplementedError
 
@@ -120,7 +120,7 @@ class Communicator:
         """Return the values of all ranks in their order on rank 0; elsewhere some of them."""
         return self.reduce([value], lambda one, other: one + other)
 
-    def broadcast(self, value: Any = None) -> Any:
+    def broadcast(self, value: object = None) -> Any:
         """Return the value of rank 0 on every rank."""
         with self.interrupts(allowed=False):
             if self.rank:

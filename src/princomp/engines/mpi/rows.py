@@ -124,10 +124,8 @@ def spmd_fit(
     Parameters
     ----------
     comm : communicator
-    settings : dict
-        Parameters that must be the same on all ranks.
-    read : callable
-        Opens the rows of this rank.
+    settings, read
+        As for :func:`~princomp.engines.mpi.agreement.agree`.
     lead : callable
         Called on rank 0 with the rows of all ranks, which a fit accepts like any rows.
 

@@ -311,7 +311,7 @@ def _analysed_columns(
     return numeric, False
 
 
-def _not_a_frame(X: Any) -> ParameterError:
+def _not_a_frame(X: object) -> ParameterError:
     """The error for an object of Spark that is not a DataFrame, with a hint on how to get one."""
     hint = "give a DataFrame"
     if hasattr(X, "toDF"):

@@ -66,7 +66,7 @@ def is_frame(obj: object) -> bool:
     return isinstance(wrapped, nw.DataFrame | nw.LazyFrame)
 
 
-def as_frame(obj: Any, required: Collection[str | None] = ()) -> Any:
+def as_frame(obj: object, required: Collection[str | None] = ()) -> Any:
     """Return tables and record batches of pyarrow as tables without the row index of pandas.
 
     Columns of the index are kept if they are ``required``. Anything else is returned unchanged.
@@ -215,7 +215,7 @@ def index_label(frame: IntoDataFrame) -> str | None:
     return first if is_index else None
 
 
-def frame_origin(frame: Any) -> Origin:
+def frame_origin(frame: object) -> Origin:
     """Where the rows of a frame come from; a non-default pandas index labels them."""
     index: Any = getattr(frame, "index", None)
     pandas: Any = sys.modules.get("pandas")

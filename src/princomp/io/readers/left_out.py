@@ -140,7 +140,7 @@ def kind_of_column(series: Series) -> str:
     return next(found, type(cell).__name__.lower())
 
 
-def kind_name(dtype: Any) -> str:
+def kind_name(dtype: object) -> str:
     """The word in notes for columns of a type."""
     return next((kind for types, kind in _KINDS if isinstance(dtype, types)), "text")
 

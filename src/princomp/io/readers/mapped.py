@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.io.readers.columns import Origin, RowPlace
 from princomp.io.readers.not_finite import not_finite_error, not_finite_error_in_source
-from princomp.io.readers.source import Chunk, FileState, Source, TableSource
+from princomp.io.readers.source import Chunk, FileState, RowArray, Source, TableSource
 from princomp.io.readers.table_input import rows_of
 from princomp.linalg import FloatArray, default_threads, map_in_order, scratch
 from princomp.summaries import first_not_finite, rows_without_nan, stored_bytes, stored_values
@@ -44,7 +44,7 @@ class RowMap(Protocol):
     def bytes_per_thread(self) -> int:
         """Bytes of working memory per thread, in addition to rows and images."""
 
-    def images(self, rows: Any, out: FloatArray | None = None) -> FloatArray:
+    def images(self, rows: RowArray, out: FloatArray | None = None) -> FloatArray:
         """Images (m, D) of finite rows (m, p), written to ``out`` if it is given."""
 
     def fingerprint(self) -> str:
@@ -136,7 +136,7 @@ class Mapped(Source):
         start, rows = block
         return Chunk(self._images(rows.data, start, None), rows.ids)
 
-    def _images(self, rows: Any, start: int, out: FloatArray | None) -> FloatArray:
+    def _images(self, rows: RowArray, start: int, out: FloatArray | None) -> FloatArray:
         try:
             return images_of(self.map, rows, allow_missing=self.allow_missing, out=out)
         except NotFiniteError as error:
@@ -168,7 +168,7 @@ class Mapped(Source):
 
 
 def images_of(
-    map: RowMap, rows: Any, *, allow_missing: bool = False, out: FloatArray | None = None
+    map: RowMap, rows: RowArray, *, allow_missing: bool = False, out: FloatArray | None = None
 ) -> FloatArray:
     """Check rows for missing and infinite values, and compute their images.
 
@@ -202,7 +202,7 @@ def images_of(
     return images
 
 
-def _checked_images(map: RowMap, rows: Any, out: FloatArray | None) -> FloatArray:
+def _checked_images(map: RowMap, rows: RowArray, out: FloatArray | None) -> FloatArray:
     """Compute images of finite rows; raise NotFiniteError if an image overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         images = map.images(rows, out)

@@ -129,7 +129,7 @@ def _stored_cell(rows: sp.csr_array, index: int) -> tuple[int, int]:
     return int(np.searchsorted(rows.indptr, index, side="right")) - 1, int(rows.indices[index])
 
 
-def from_sparse(matrix: Any) -> Any:
+def from_sparse(matrix: sp.sparray | sp.spmatrix) -> Any:
     """Convert a SciPy sparse array or matrix of any format to CSR with float values.
 
     The input is never changed, because duplicates are summed in a copy.
@@ -153,7 +153,7 @@ def from_sparse(matrix: Any) -> Any:
     return rows
 
 
-def is_numeric_array(X: Any) -> bool:
+def is_numeric_array(X: object) -> bool:
     """Whether X is a two-dimensional array of numbers, so that its cells need no checks."""
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiubc"
 
@@ -214,7 +214,7 @@ def in_memory(X: Any) -> Rows:
     return as_rows(array), None, None
 
 
-def _filled(X: Any) -> Any:
+def _filled(X: object) -> Any:
     """Replace the masked values of a NumPy array by NaN; return any other object unchanged."""
     if isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "iu" and X.ndim == 2:
         _refuse_inexact(X.filled(0))

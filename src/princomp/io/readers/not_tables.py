@@ -54,7 +54,7 @@ def refuse_containers(X: object) -> None:
             raise ParameterError(problem, place={"parameter": "X"}, hint=hint)
 
 
-def _path_of(X: Any) -> str:
+def _path_of(X: object) -> str:
     """The path of an open npz file, or of a group of an open HDF5 file, as readers take it."""
     group = getattr(X, "group", X)
     file = getattr(getattr(group, "file", getattr(X, "zip", None)), "filename", None)
@@ -64,7 +64,7 @@ def _path_of(X: Any) -> str:
     return repr(f"{file}::{name}" if name else file)
 
 
-def _hint_for_fields(data: Any) -> str | None:
+def _hint_for_fields(data: object) -> str | None:
     """Hint on how to get rows from a dataset of xarray with a field, such as time × lat × lon."""
     for name, array in getattr(data, "data_vars", {}).items():
         if len(array.dims) > 2:

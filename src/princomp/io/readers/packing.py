@@ -131,7 +131,7 @@ class Packing(NamedTuple):
         return values
 
 
-def packing_of(X: Any) -> Packing:
+def packing_of(X: object) -> Packing:
     """How the numbers of an open HDF5 dataset or Zarr array are packed.
 
     Other arrays hold values: those of xarray may keep the attributes of numbers that it has
@@ -149,7 +149,7 @@ def packing_of(X: Any) -> Packing:
     return Packing()
 
 
-def _numbers(name: str, attribute: Any) -> tuple[float, ...]:
+def _numbers(name: str, attribute: object) -> tuple[float, ...]:
     """The numbers of an attribute, or a ValueError."""
     try:
         if isinstance(attribute, str) and attribute.endswith("=") and name in _MISSING:
@@ -161,7 +161,7 @@ def _numbers(name: str, attribute: Any) -> tuple[float, ...]:
         raise ValueError(problem) from None
 
 
-def _one_number(name: str, attribute: Any) -> float:
+def _one_number(name: str, attribute: object) -> float:
     """The one finite number of an attribute, or a ValueError."""
     numbers = _numbers(name, attribute)
     if len(numbers) != 1 or not np.isfinite(numbers[0]):

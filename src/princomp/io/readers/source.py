@@ -338,7 +338,7 @@ class TableSource(Source):
 
     def __init__(
         self,
-        data: Any,
+        data: RowArray,
         *,
         ids: NDArray[np.object_] | None = None,
         origin: Origin = _UNKNOWN_ORIGIN,

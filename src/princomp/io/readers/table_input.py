@@ -112,7 +112,7 @@ class TableInput:
 
 
 def read_table(
-    table: Any,
+    table: object,
     *,
     columns: Sequence[str] | str = "numeric",
     exclude: Sequence[str] | str = (),
@@ -183,14 +183,14 @@ def read_table(
     return TableInput(table, names, _names("exclude", exclude), id_column, read_options)
 
 
-def _names(parameter: str, names: Any) -> tuple[str, ...]:
+def _names(parameter: str, names: object) -> tuple[str, ...]:
     """Return names of columns, or one name, as a tuple."""
     if not isinstance(names, Iterable):
         raise invalid_value(parameter, names, "a list of column names", "Such as ['height'].")
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def is_file(X: Any) -> bool:
+def is_file(X: object) -> bool:
     """Whether X is a path, a list of paths or a :class:`TableInput`."""
     paths = X if isinstance(X, list | tuple) else [X]
     return isinstance(X, TableInput) or (
@@ -198,7 +198,7 @@ def is_file(X: Any) -> bool:
     )
 
 
-def rows_of(X: Any, *, columns: list[str] | None = None, na: tuple[str, ...] = ()) -> Rows:
+def rows_of(X: object, *, columns: list[str] | None = None, na: tuple[str, ...] = ()) -> Rows:
     """Rows (n, p), column names and origin of an input.
 
     Rows that are not in memory are returned as a :class:`~princomp.io.readers.source.Source`.
@@ -224,7 +224,7 @@ def rows_of(X: Any, *, columns: list[str] | None = None, na: tuple[str, ...] = (
     return in_memory(X)
 
 
-def file_rows(X: Any, *, columns: list[str] | None = None, na: tuple[str, ...] = ()) -> Source:
+def file_rows(X: object, *, columns: list[str] | None = None, na: tuple[str, ...] = ()) -> Source:
     """Open an input for which ``is_file`` is true."""
     source = (X if isinstance(X, TableInput) else TableInput(X)).open(columns, na)
     for note in source.notes if columns else ():  # those of a model, which is fitted to numbers
@@ -236,7 +236,7 @@ def file_rows(X: Any, *, columns: list[str] | None = None, na: tuple[str, ...] =
 # ---- one column, such as the groups in a plot ----------------------------------------
 
 
-def named_column(X: Any, name: str, parameter: str = "groups") -> Any:
+def named_column(X: object, name: str, parameter: str = "groups") -> Any:
     """Cells (n,) of a column of a frame or of files, as numbers if all cells are numbers.
 
     Raises
@@ -331,12 +331,12 @@ def are_anndata_files(paths: Sequence[str | os.PathLike[str]]) -> bool:
     return all(ending_of(split_inside(path)[0]) == ".h5ad" for path in paths)
 
 
-def has_named_columns(X: Any) -> bool:
+def has_named_columns(X: object) -> bool:
     """Whether X is a frame or a file, so that its columns can have names."""
     return is_frame(X) or is_file(X)
 
 
-def without_column(X: Any, name: str) -> Any:
+def without_column(X: object, name: str) -> Any:
     """Return a frame without a column; return other inputs unchanged."""
     if not is_frame(X):
         return X

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from princomp.engines import DistributedRows, PartialResult, RunContext, as_distributed
+from princomp.engines import DistributedRows, PartialResult, RunContext, SummaryKind, as_distributed
 from princomp.errors import NotAvailableError, NotFiniteError, ShapeError
 from princomp.io import (
     Chunk,
@@ -25,7 +25,7 @@ from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
 from princomp.summaries import Weights, is_added_in_place
 
 
-def mapped(rows: Any, map: FeatureMap, *, allow_missing: bool = False) -> Source:
+def mapped(rows: object, map: FeatureMap, *, allow_missing: bool = False) -> Source:
     """Return the images of rows of any origin, as rows that a PCA takes.
 
     On Dask, Spark and ranks the map is sent to the rows, and each block is mapped where it is
@@ -115,7 +115,7 @@ class MappedRows(DistributedRows):
     map: FeatureMap
     allow_missing: bool = False
 
-    def reduce(self, kind: Any, *, drop: bool, precise: bool) -> PartialResult:
+    def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Fold the images of all rows into ``kind``."""
         return self.origin.reduce(_ImageSummary(kind, self.map), drop=drop, precise=precise)
 

@@ -21,7 +21,7 @@ from princomp.io import RowArray
 from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, check_values
 from princomp.kernels import sampled_rows
 from princomp.linalg import FloatArray, empty, for_each, map_in_order, one_blas_thread, slices
-from princomp.summaries import is_sparse
+from princomp.summaries import Weights, is_sparse
 
 # Rows of a stripe, and columns of a tile of it: 2 MB of float64.
 _STRIPE_ROWS, _TILE_COLUMNS = 256, 1024
@@ -57,7 +57,7 @@ class Centring:
         Largest weight of a row; equal rows count as one.
     """
 
-    def __init__(self, weights: FloatArray | None, rows: RowArray) -> None:
+    def __init__(self, weights: Weights, rows: RowArray) -> None:
         self.weights = np.ones(rows.shape[0]) if weights is None else weights
         self.shares = self.weights / self.weights.sum()
         self.roots = None if weights is None else np.sqrt(weights)[:, None]
@@ -196,7 +196,7 @@ class KernelMatrix:
         self,
         function: KernelFunction,
         rows: RowArray,
-        weights: FloatArray | None = None,
+        weights: Weights = None,
         *,
         memory: int,
         n_random: int = 0,
@@ -334,7 +334,7 @@ class PrecomputedMatrix:
     function, rows = KernelFunction("precomputed"), None
     kept_share, kept_bytes, start_block = 1.0, 0, None
 
-    def __init__(self, matrix: FloatArray, weights: FloatArray | None = None) -> None:
+    def __init__(self, matrix: FloatArray, weights: Weights = None) -> None:
         self.matrix = matrix
         self.n, self.dtype = len(matrix), np.dtype(matrix.dtype)
         self.n_products = 1

@@ -14,7 +14,7 @@ from princomp.kernel_pca.pre_images.fixed_point import FixedPoint
 from princomp.kernel_pca.pre_images.linear import Linear
 from princomp.kernel_pca.pre_images.pre_image import PreImages, dense_points
 from princomp.kernel_pca.pre_images.ridge import Ridge
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, Weights
 
 if TYPE_CHECKING:
     from princomp.kernel_pca.parameters import KernelParameters
@@ -83,7 +83,7 @@ def pre_images(
     *,
     scores: FloatArray | None = None,
     squared_norms: FloatArray | None = None,
-    weights: FloatArray | None = None,
+    weights: Weights = None,
 ) -> PreImages:
     """Create the map from scores to rows for the axes of a fit.
 

@@ -19,6 +19,7 @@ from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernel_pca.pre_images.pre_image import checked_scores, dense_points
 from princomp.linalg import (
     FloatArray,
+    Weights,
     for_each,
     format_bytes,
     one_blas_thread,
@@ -57,7 +58,7 @@ class Ridge:
         alpha: float,
         *,
         memory: int,
-        weights: FloatArray | None = None,
+        weights: Weights = None,
     ) -> Self:
         """Solve the ridge regression of rows on their scores, (K + αI)⁻¹ rows, by Cholesky.
 
