@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
 
 import princomp as package
-from command_line import files_in, numbers
+from command_line import ENVIRONMENT, files_in, numbers
 from helpers import EPS, assert_models_close, truth
 
 COLUMNS = ("a", "b", "c", "d")
@@ -283,7 +287,6 @@ def test_outputs_that_cannot_be_created_are_refused(princomp, parts, tmp_path):
 INCOMPATIBLE = {
     "fewer columns": ({"columns": ("a", "b", "c")}, (), "have 4 and 3 columns; missing: d"),
     "other names": ({"columns": ("a", "b", "c", "e")}, (), "missing: d; new: e"),
-    "another order": ({"columns": ("b", "a", "c", "d")}, (), "their order"),
     "no scatter": ({}, ("--solver", "randomized", "-k", 2), "kept no scatter"),
     "no scatter either": ({}, ("--solver", "row_gram", "-k", 2), "kept no scatter"),
 }
@@ -308,6 +311,78 @@ def test_incompatible_models_are_named(princomp, fit, parts, tmp_path, case):
         assert error["hint"]
         assert files_in(tmp_path) == before
     assert message in princomp("merge", *parts, other, "-m", "all.pca").err
+
+
+def test_columns_are_matched_by_name(princomp, fit):
+    X = random_rows()
+    one, other = (
+        fit("one", X[:40]),
+        fit("other", X[40:, [1, 0, 3, 2]], columns=("b", "a", "d", "c")),
+    )
+    found = princomp("merge", one, other, "-m", "all.pca", "--json").document
+    assert found["columns"] == list(COLUMNS)
+    np.testing.assert_allclose(found["eigenvalues"], truth(X)[0], rtol=0, atol=tolerance(X))
+
+
+def test_models_that_may_be_of_the_same_rows_are_noted(princomp, parts, tmp_path):
+    shutil.copy(tmp_path / parts[0], tmp_path / "copy.pca")
+    note = "copy.pca has the number of rows, means and variances of p0.pca: if both are of the "
+    note += "same rows, these count twice"
+    done = princomp("merge", *parts, "copy.pca", "-m", "all.pca")
+    assert (done.code, done.err) == (0, f"note: {note}\n")
+    done = princomp("merge", parts[0], "copy.pca", "-m", "two.pca", "--json")
+    assert (done.err, done.document["notes"]) == ("", [note])
+    assert princomp("merge", *parts, "-m", "three.pca", "--json").document["notes"] == []
+
+
+# Runs a command. The first of two touches "loaded" when it has read its last model, and goes on
+# when the second one has begun to wait for it, or has ended.
+_ONE_OF_TWO = """
+import sys, time
+from pathlib import Path
+import fcntl
+from princomp import cli, estimators
+
+is_first, *arguments = sys.argv[1:]
+load, lock = estimators.load, fcntl.flock
+
+def load_and_wait(path):
+    model = load(path)
+    if str(path) != "total.pca":
+        Path("loaded").touch()
+        while not Path("second").exists():
+            time.sleep(0.01)
+    return model
+
+def lock_and_tell(handle, how):
+    Path("second").touch()
+    lock(handle, how)
+
+if is_first == "first":
+    estimators.load = load_and_wait
+else:
+    fcntl.flock = lock_and_tell
+sys.exit(cli.run(arguments))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no locks")
+def test_two_processes_that_add_to_one_model_lose_no_rows(princomp, parts, tmp_path):
+    shutil.copy(tmp_path / parts[0], tmp_path / "total.pca")
+
+    def add(which, model):
+        command = [sys.executable, "-c", _ONE_OF_TWO, which, "merge", "total.pca", model]
+        command += ["-m", "total.pca", "--force"]
+        return subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+
+    with add("first", parts[1]) as first:
+        while not (tmp_path / "loaded").exists():
+            assert first.poll() is None
+            time.sleep(0.01)
+        with add("second", parts[2]) as second:
+            assert second.wait() == 0
+        assert first.wait() == 0
+    assert package.load("total.pca").n_samples_ == 90
 
 
 def test_a_first_model_with_range_scale_needs_ranges(princomp, fit):

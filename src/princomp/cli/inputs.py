@@ -146,7 +146,8 @@ def open_for_model(
             else f"{words} marks missing cells in text and workbooks only, and not in this table"
         )
     notes.extend(source.notes)
-    unused = [name for name in source.unused if name not in (source.id_column, *extra)]
+    known = {source.id_column, fitted.schema.id_column, *extra}
+    unused = [name for name in source.unused if name not in known]
     if unused:
         notes.append(f"ignored columns that the model does not use: {io.listed(unused)}")
     return source, notes
@@ -175,6 +176,7 @@ def _open_columns(
             raise  # standard input cannot be opened again
         if no_id_column:
             source, notes = _open_columns(files, names, None, allow_unnamed, hint, na)
+            _refuse_some_without_ids(source, str(id_column))
             if source.columns is not None:
                 no_names = "; its rows have no names" if source.id_column is None else ""
                 notes.append(f"{file} has no id column {id_column!r}{no_names}")
@@ -193,6 +195,19 @@ def _open_columns(
         if source.columns is not None:
             raise
         return _accept_unnamed(source, allow_unnamed), []
+
+
+def _refuse_some_without_ids(source: io.Source, id_column: str) -> None:
+    """Refuse files some of which have the id column of the model and others not."""
+    parts: Sequence[io.Source] = getattr(source, "sources", [source])
+    without = [str(part.file) for part in parts if id_column not in (*part.unused, part.id_column)]
+    if 0 < len(without) < len(parts):
+        has = "has" if len(without) == 1 else "have"
+        raise errors.ColumnError(
+            f"{io.listed(without)} {has} no id column {id_column!r}, but the other files have it",
+            place={"file": without[0], "column": id_column},
+            hint="add the column, or give --no-id, which numbers the rows of all files",
+        )
 
 
 def _stdin_is_npy() -> bool:

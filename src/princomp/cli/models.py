@@ -146,23 +146,49 @@ def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool) ->
     # With --force, the result may replace one of the models.
     hint = "give the output another name, or replace this model by the merged one (--force)"
     check_outputs([output], () if force else models, force=force, hint=hint)
-    merged = _load_mergeable(models[0])
+    # If several processes add models to one file, none may read it before the other has written.
+    with io.locked_for_update(output):
+        merged, notes = _merged(models)
+        merged.save(output, overwrite=force)
+    if as_json:
+        contents = reports.model_contents(merged)
+        print_document("merge", **contents, files={"model": output}, notes=notes)
+        return
+    print_notes(notes)
+    print_summary(merged)
+    print_files({"model": output})
+
+
+def _merged(models: Sequence[Path]) -> tuple[Any, list[str]]:
+    """Merge model files; a note names those that may be fits to the same rows."""
+    merged, notes = _load_mergeable(models[0]), []
+    known = {_rows_key(merged): models[0], None: None}
     for path in models[1:]:
         other = _load_mergeable(path)
+        if (same := known.setdefault(_rows_key(other), path)) not in (None, path):
+            notes.append(
+                f"{path} has the number of rows, means and variances of {same}: if both are of the "
+                "same rows, these count twice"
+            )
         try:
-            merged.merge(other)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "both fits have the same")  # the note says it
+                merged.merge(other)
         except (errors.DataError, errors.NotAvailableError, errors.ParameterError) as error:
             raise type(error)(
                 f"{path} cannot be merged with {models[0]}: {error.message}",
                 place={"file": str(path), **error.place},
                 hint=error.hint,
             ) from None
-    merged.save(output, overwrite=force)
-    if as_json:
-        print_document("merge", **reports.model_contents(merged), files={"model": output}, notes=[])
-        return
-    print_summary(merged)
-    print_files({"model": output})
+    return merged, notes
+
+
+def _rows_key(model: Any) -> object:
+    """What models of the same rows have in common."""
+    result: Any = core.fitted_model(model).result
+    if reports.is_kernel_pca(model):
+        result = core.fitted_model(result.images).result
+    return core.rows_key(result.summary)
 
 
 # ---- rows ---------------------------------------------------------------------------------

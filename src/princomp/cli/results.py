@@ -242,7 +242,11 @@ def _plain_rows(source: io.Source, compute: Callable[..., Any]) -> tuple[int, di
     rows[~np.isfinite(data)] = None  # JSON has no NaN
     if source.id_column is not None:
         cells = np.concatenate([ids for _, ids in blocks])
-        ids = [cell if isinstance(cell, str | int | None) else str(cell) for cell in cells]
+        texts = io.text_of(cells)
+        ids = [
+            cell if isinstance(cell, str | int | None) else text
+            for cell, text in zip(cells, texts, strict=True)
+        ]
     return len(data), {"data": rows.tolist(), "ids": ids}
 
 

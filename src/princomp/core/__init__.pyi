@@ -45,6 +45,7 @@ from .fitted_model import (
     fitted_model as fitted_model,
 )
 from .lazy_fit import LazyFit as LazyFit
+from .mergeable_summary import rows_key as rows_key
 from .missing import FILL_METHODS as FILL_METHODS, Filled as Filled
 from .model_contents import (
     model_from_contents as model_from_contents,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from princomp.core.context import prepared
 from princomp.core.request import Request
 from princomp.core.routes.moments import SCATTER_COLUMNS
 from princomp.core.routes.sketch import whole_number_needed
-from princomp.errors import MemoryLimitError, NotAvailableError, ParameterError
+from princomp.errors import ColumnError, MemoryLimitError, NotAvailableError, ParameterError
 from princomp.linalg import FloatArray, eigh, format_bytes, memory_limit
 from princomp.rules import name_of
 from princomp.solvers import sketch_width, unit_for_error
@@ -29,6 +31,45 @@ _SCATTER_COPIES = 8
 def main_summary(summary: Summary | Pair) -> Any:
     """Return the summary to solve: the first one of a pair."""
     return summary.first if isinstance(summary, Pair) else summary
+
+
+def rows_key(summary: Any) -> tuple[float, bytes, bytes] | None:
+    """Number of rows, means and column scatters to the bit, which fits to the same rows share.
+
+    None for rows that are all equal: other rows may well be so, too.
+    """
+    main = main_summary(summary)
+    squares = main.column_scatter
+    return (main.rows, main.mean.tobytes(), squares.tobytes()) if squares.any() else None
+
+
+def reordered(summary: Any, order: NDArray[np.intp]) -> Any:
+    """Return a summary with its columns in another order, on the host.
+
+    Raises
+    ------
+    ColumnError
+        For a sketch, whose directions were drawn for its order.
+    """
+    if isinstance(summary, Pair):
+        return Pair(*(reordered(part, order) for part in summary))
+    if isinstance(summary, Sketch):
+        raise ColumnError(
+            "the columns of the two fits differ: their order",
+            hint="fit the same columns in the same order (columns=): the columns of a sketch "
+            "cannot be reordered",
+        )
+    if not isinstance(summary, Extremes):
+        summary = summary.to_host()
+    values = {field.name: getattr(summary, field.name) for field in fields(summary)}
+    arrays = {
+        name: np.take(array, order, axis=-1)
+        for name, array in values.items()
+        if isinstance(array, np.ndarray)
+    }
+    if isinstance(summary, Moments):
+        arrays["scatter"] = np.take(arrays["scatter"], order, axis=0)
+    return replace(summary, **arrays)
 
 
 def _memory_to_add(p: int) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from princomp.engines import as_distributed
 from princomp.errors import ColumnError, ParameterError, ShapeError, printable, warn
@@ -213,6 +214,14 @@ class TableSchema:
             raise ShapeError(message, place=place, hint=hint)
         message = f"the columns of the two fits differ: {'; '.join(what) or 'their order'}"
         raise ColumnError(message, place=place, hint=hint)
+
+    def order_in(self, other: TableSchema) -> NDArray[np.intp] | None:
+        """Positions in ``other`` of these columns, if it has them in another order; else None."""
+        known, given = self.text_names(), other.text_names()
+        if None in (self.names, other.names) or known == given or {*known} != {*given}:
+            return None
+        position = {name: j for j, name in enumerate(given)}
+        return np.array([position[name] for name in known])
 
     def ignores_names(self, columns: Names) -> bool:
         """Whether a table's columns have names but are taken by position: the fit had no names."""

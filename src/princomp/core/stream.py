@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from princomp.core.applied_rule import check_rows_for_rule
 from princomp.core.fitted import Fitted
@@ -22,6 +23,8 @@ from princomp.core.mergeable_summary import (
     kind_for,
     kind_of,
     main_summary,
+    reordered,
+    rows_key,
 )
 from princomp.core.request import Request
 from princomp.core.row_buffer import RowBuffer
@@ -182,6 +185,27 @@ class Stream:
         stream = copy(self)
         stream._request = request
         return stream
+
+    def with_columns(self, order: NDArray[np.intp]) -> Stream:
+        """Return a copy whose columns are in another order.
+
+        Raises
+        ------
+        ColumnError
+            For a sketch.
+        """
+        stream = copy(self)
+        total, stream.dropped = self.summary_and_dropped()
+        stream._summary, stream._buffer = reordered(total, order), RowBuffer()
+        stream._kind = kind_of(stream._summary)
+        return stream
+
+    def has_rows_of(self, other: Stream) -> bool:
+        """Whether both have the same rows, as far as their numbers, means and scatters tell."""
+        if self.rows_seen != other.rows_seen:
+            return False
+        one, two = (rows_key(stream.summary_and_dropped()[0]) for stream in (self, other))
+        return one is not None and one == two
 
     # ---- rows in and out -------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from princomp.core import (
     checked_weights,
 )
 from princomp.engines import DistributedRows
-from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, PrincompError
+from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, PrincompError, warn
 from princomp.estimators.base import check_other_model
 from princomp.estimators.ranks import settings_of
 from princomp.io import not_finite_error
@@ -120,8 +120,9 @@ def merge(self: P, other: PCA) -> P:
     Parameters
     ----------
     other : PCA
-        A fit to the same columns; it is not changed. If only one of the two fits had names of
-        columns, the columns are matched by position, and the model keeps these names.
+        A fit to the same columns; it is not changed. Columns are matched by name. If only one of
+        the two fits had names of columns, they are matched by position, and the model keeps these
+        names.
 
     Returns
     -------
@@ -130,7 +131,8 @@ def merge(self: P, other: PCA) -> P:
     Raises
     ------
     ShapeError, ColumnError
-        For different columns, or sketches for different numbers of components.
+        For different columns, sketches for different numbers of components, or a sketch of the
+        columns in another order.
     NotAvailableError
         If one of the two kept only some of its components, and no scatter.
     """
@@ -143,10 +145,19 @@ def merge(self: P, other: PCA) -> P:
             "another fit to a fitted model: begin with the first model, as in first.merge(second)"
         )
     check_is_fitted(other)
-    schema = self._schema.merged(other._schema)
+    order = self._schema.order_in(other._schema)
+    schema = self._schema if order is not None else self._schema.merged(other._schema)
     request = Request.of(self)
-    stream = _all_rows(self, request)
-    stream.merge(_all_rows(other, Request.of(other), "the other fit"))
+    stream, added = _all_rows(self, request), _all_rows(other, Request.of(other), "the other fit")
+    if order is not None:
+        added = added.with_columns(order)
+    same_rows = stream.has_rows_of(added)
+    stream.merge(added)
+    if same_rows:
+        warn(
+            "both fits have the same number of rows, means and variances: if they are of the same "
+            "rows, these count twice now"
+        )
     self._schema, self._fitted = schema, LazyFit(stream, request, schema.names)
     return self
 

@@ -4,6 +4,7 @@ from .atomic import (
     all_or_none as all_or_none,
     atomic_write as atomic_write,
     check_writable as check_writable,
+    locked_for_update as locked_for_update,
 )
 from .checkpoint import (
     Checkpoint as Checkpoint,
@@ -25,6 +26,7 @@ from .readers.columns import (
     RowPlace as RowPlace,
     listed as listed,
     refuse_duplicates as refuse_duplicates,
+    text_of as text_of,
 )
 from .readers.covariance import (
     check_order_of_rows as check_order_of_rows,

@@ -219,6 +219,35 @@ def _create(path: Path) -> int:
         os.close(handle)
 
 
+@contextmanager
+def locked_for_update(path: PathLike) -> Iterator[None]:
+    """Lock a file that the block reads and replaces; other processes wait until the block ends.
+
+    There is no lock if the file does not exist, or where the system has none.
+    """
+    handle = _lock_existing(resolved_target(path)) if _HAS_LOCKS else None
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _lock_existing(path: Path) -> int | None:
+    while True:
+        try:
+            handle = os.open(path, os.O_RDWR)
+        except OSError:
+            return None
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        # The process that had the lock may have replaced the file.
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.stat(path), os.fstat(handle)):
+                return handle
+        os.close(handle)
+
+
 def remove_leftovers(path: PathLike) -> None:
     """Delete the temporary files that killed writers of ``path`` left behind.
 

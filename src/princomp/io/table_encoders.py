@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from princomp.errors import NotNumericError, row_words
+from princomp.io.readers.columns import is_not_utf8, text_of
 from princomp.io.table_writer import (
     FORMULA,
     GROUP_NUMBERS,
@@ -49,6 +50,8 @@ class DelimitedEncoder:
             self._out = sink.compressor
         elif compression == "zst":
             self._out = pa.CompressedOutputStream(pa.PythonFile(sink, "w"), "zstd")
+        self._rows = 0  # written so far
+        self._in_hex: bool | None = None  # whether ids of bytes are written in hex digits
         self._out.write(csv_lines([layout.names], self._delimiter))
 
     def write(self, data: Numbers, ids: Ids) -> None:
@@ -66,7 +69,7 @@ class DelimitedEncoder:
         columns = [pa.array(np.ascontiguousarray(x), from_pandas=nan_as_null) for x in data.T]
         quoted = False
         if ids is not None:
-            columns.insert(0, _as_csv_text(ids))
+            columns.insert(0, _as_csv_text(self._checked_ids(ids)))
             special = rf'["\r\n{self._delimiter}]'
             quoted = compute.any(compute.match_substring_regex(columns[0], special)).as_py()
         options = pa_csv.WriteOptions(
@@ -78,6 +81,25 @@ class DelimitedEncoder:
         )
         piece = pa.RecordBatch.from_arrays(columns, names=self._layout.names)
         pa_csv.write_csv(piece, self._out, write_options=options)
+        self._rows += len(data)
+
+    def _checked_ids(self, ids: Sequence[object] | NDArray[Any]) -> Any:
+        """Convert bytes to text: to hex digits if some of the first ids are not UTF-8."""
+        if not isinstance(next((cell for cell in ids if cell is not None), None), bytes):
+            return ids
+        bad = next((i for i, cell in enumerate(ids) if is_not_utf8(cell)), None)
+        if self._in_hex is None:
+            self._in_hex = bad is not None
+        if self._in_hex:
+            return [cell.hex() if isinstance(cell, bytes) else None for cell in ids]
+        if bad is not None:
+            raise NotNumericError(
+                f"{row_words(self._rows + bad)} of the output: the id {ids[bad]!r} is not text in "
+                "UTF-8, as those before it",
+                place={"row": self._rows + bad, "column": self._layout.names[0]},
+                hint="write the table as Parquet, which keeps bytes",
+            )
+        return text_of(ids)
 
     def close(self) -> None:
         """Write what is still missing of the file."""
@@ -169,7 +191,7 @@ def _as_text(ids: Sequence[object] | NDArray[Any]) -> Any:
         # Twenty times faster than the fallback, but works only if all ids are text already.
         return pa.array(ids, pa.string(), from_pandas=False)
     except pa.ArrowException:
-        return pa.array([None if cell is None else str(cell) for cell in ids], pa.string())
+        return pa.array(text_of(ids), pa.string())
 
 
 def _as_csv_text(ids: Sequence[object] | NDArray[Any]) -> Any:

@@ -127,7 +127,8 @@ def open_table(
     completes it) set the type of all ids: integers, dates …, or text where they are of
     several types, all missing, or times that Arrow's type would cut. If the type is text, later
     ids are converted to text; otherwise an id that does not fit the type raises an error that
-    names its row. In CSV, all ids are text.
+    names its row. In CSV, all ids are text: bytes
+    are UTF-8, or hex digits if some of the first block are not UTF-8.
 
     Parameters
     ----------

@@ -193,14 +193,30 @@ def test_notes_name_their_files(princomp, tmp_path):
     assert done.err == f"note: p1.csv: {named}; --no-id leaves it out\n"
     done = princomp("fit", "p1.csv", "p2.csv", "--no-scores", "--force")
     assert done.err == "note: p1.csv: left out 1 text column: id\n"
-    # For a model with ids, one file without ids removes the ids of all rows.
-    assert princomp("fit", "p1.csv", "--id", "id", "-m", "m.pca", "-o", "ids").code == 0
-    done = princomp("transform", "m.pca", "p1.csv", "p2.csv")
-    assert done.err == (
-        "note: p2.csv has no id column 'id'; its rows have no names\n"
-        "note: ignored columns that the model does not use: id\n"
-    )
-    assert done.out.startswith("row,PC1,PC2,PC3\n")
+
+
+def test_files_with_and_without_the_id_column_of_the_model_are_refused(princomp, tmp_path):
+    X = random_table()
+    for stem, ids in (("p1", IDS), ("p2", None), ("p3", IDS), ("p4", None)):
+        write_table(tmp_path, "csv", X, stem=stem, ids=ids)
+    assert princomp("fit", "p1.csv", "--id", "id", "-m", "m.pca").code == 0
+    for names, lack in (
+        (("p1.csv", "p2.csv"), "p2.csv has"),
+        (("p2.csv", "p1.csv"), "p2.csv has"),
+        (("p4.csv", "p1.csv", "p2.csv", "p3.csv"), "p4.csv, p2.csv have"),
+    ):
+        done = princomp("transform", "m.pca", *names, "-o", "s.csv")
+        assert done.code == 65
+        assert f"{lack} no id column 'id', but the other files have it" in done.err
+        assert "--no-id" in done.err
+        # Without names, all rows are numbered.
+        done = princomp("transform", "m.pca", *names, "--no-id")
+        assert (done.code, done.err) == (0, "")
+        assert done.out.startswith("row,PC1,PC2,PC3\n")
+        assert done.out.count("\n") == 1 + 40 * len(names)
+    assert not (tmp_path / "s.csv").exists()
+    done = princomp("transform", "m.pca", "p2.csv", "p4.csv")
+    assert done.err == "note: p2.csv has no id column 'id'; its rows have no names\n"
     assert done.out.count("\n") == 81
 
 

@@ -39,11 +39,6 @@ _WITH_COMMAS = re.compile(r"[+-]?[0-9][0-9.]*(?:,[0-9]+)+(?:\.[0-9]+)?")
 _FORMULA_ERRORS = ("#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!")
 
 
-def text_of(cells: Iterable[object]) -> list[str | None]:
-    """Convert cells to text, None where missing."""
-    return [None if cell is None else str(cell) for cell in cells]
-
-
 def is_number_type(kind: type) -> bool:
     """Whether objects of a class are real numbers."""
     # NumPy counts durations as integers.

@@ -16,8 +16,15 @@ import pyarrow.compute as compute
 from numpy.typing import NDArray
 from pyarrow import types
 
-from princomp.io.readers.cells import may_have_lost_digits, refuse_long_integers, text_of
-from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
+from princomp.io.readers.cells import may_have_lost_digits, refuse_long_integers
+from princomp.io.readers.columns import (
+    Choice,
+    Origin,
+    Selection,
+    choose_columns,
+    listed,
+    text_of,
+)
 from princomp.io.readers.frames import column_numbers
 from princomp.io.readers.left_out import IndexNote, kind_name
 from princomp.io.readers.number_text import PLAIN
@@ -99,7 +106,18 @@ def plain_array(array: pa.Array) -> pa.Array:
         return array.cast(pa.large_string())
     if _is_supported(array.type):
         return array
-    return pa.array(text_of(array.to_pylist()), pa.large_string())
+    cells = [None if cell is None else str(cell) for cell in array.to_pylist()]
+    return pa.array(cells, pa.large_string())
+
+
+def id_array(array: pa.Array) -> pa.Array:
+    """Convert the cells of an id column as ``plain_array`` does, but keep bytes."""
+    if isinstance(array.type, pa.BaseExtensionType):
+        return id_array(array.storage)
+    tests = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
+    if types.is_binary_view(array.type) or any(test(array.type) for test in tests):
+        return array
+    return plain_array(array)
 
 
 def as_text(array: pa.Array) -> pa.Array:
@@ -207,7 +225,7 @@ def _written_numbers(array: pa.Array) -> NDArray[Any] | None:
 
 def ids_of(array: pa.Array) -> NDArray[np.object_]:
     """Cells of an Arrow array as Python values, None where null."""
-    cells = _cells(plain_array(array))
+    cells = _cells(id_array(array))
     # np.array would make a two-dimensional array of cells that are lists.
     return np.fromiter(cells, dtype=object, count=len(cells))
 

@@ -19,6 +19,7 @@ from princomp.io.readers.columnar import (
     as_text,
     choose_fields,
     conversion_of,
+    id_array,
     ids_of,
     index_columns_of,
     numbers_of,
@@ -306,8 +307,10 @@ class ColumnarSource(Source):
             table = pa.Table.from_batches(found)
             del found
             columns = [
-                pa.chunked_array(map(plain_array, column.chunks), plain_kind(column.type))
-                for column in table.columns
+                pa.chunked_array([*map(id_array, column.chunks)])
+                if name == self.id_column
+                else pa.chunked_array(map(plain_array, column.chunks), plain_kind(column.type))
+                for name, column in zip(names, table.columns, strict=True)
             ]
             if not self._choice.requested:
                 columns = [

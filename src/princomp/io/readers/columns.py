@@ -163,6 +163,24 @@ class Choice:
         return () if self.id_column is None else (self.id_column,)
 
 
+def text_of(cells: Iterable[object]) -> list[str | None]:
+    """Convert cells to text, None where missing; bytes to hex digits if some are not UTF-8."""
+    cells = list(cells)
+    to_text = bytes.hex if any(is_not_utf8(cell) for cell in cells) else bytes.decode
+    return [
+        None if cell is None else to_text(cell) if isinstance(cell, bytes) else str(cell)
+        for cell in cells
+    ]
+
+
+def is_not_utf8(cell: object) -> bool:
+    """Whether a cell is bytes that are not UTF-8, such as those of most UUIDs."""
+    try:
+        return isinstance(cell, bytes) and cell.decode() is None
+    except UnicodeDecodeError:
+        return True
+
+
 def plain_label(label: object) -> object:
     """Return a label as a plain Python value; None if it is missing."""
     if hasattr(label, "item"):
@@ -172,6 +190,8 @@ def plain_label(label: object) -> object:
             return None
     except TypeError:  # pandas.NA is neither true nor false
         return None
+    if isinstance(label, bytes):
+        return text_of([label])[0]
     return label if isinstance(label, str | int | tuple) else str(label)
 
 

@@ -23,9 +23,15 @@ from princomp.io.readers.cells import (
     looks_numeric,
     may_have_lost_digits,
     refuse_long_integers,
+)
+from princomp.io.readers.columns import (
+    Choice,
+    Origin,
+    Selection,
+    choose_columns,
+    refuse_duplicates,
     text_of,
 )
-from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, refuse_duplicates
 from princomp.io.readers.left_out import (
     CATEGORIES,
     NOT_NUMBERS,

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from princomp import errors
-from princomp.io.readers.columns import Selection
+from princomp.io.readers.columns import Selection, text_of
 from princomp.io.readers.left_out import IndexNote, LeftOut, NoNamesNote, TrueFalseNote, WarningNote
 from princomp.io.readers.number_text import NumberFormat
 from princomp.io.readers.read_options import ReadOptions
@@ -239,9 +239,12 @@ def _limit_resources() -> None:
             resource.setrlimit(resource_id, (new_limit, new_limit))
 
 
-def _json_value(cell: object) -> object:
-    """Convert a row name to a value that JSON can hold: dates become text."""
-    return cell if cell is None or isinstance(cell, str | int | float) else str(cell)
+def _json_values(cells: list[object]) -> list[object]:
+    """Convert row names to values that JSON can hold: dates and bytes become text."""
+    return [
+        cell if isinstance(cell, str | int | float) else text
+        for cell, text in zip(cells, text_of(cells), strict=True)
+    ]
 
 
 def _header(source: Source) -> dict[str, Any]:
@@ -256,7 +259,7 @@ def _header(source: Source) -> dict[str, Any]:
 def _parts(chunk: Chunk) -> tuple[dict[str, Any], *tuple[Any, ...]]:
     """The message on a chunk, and the arrays that follow it."""
     data = chunk.data
-    ids = None if chunk.ids is None else [_json_value(cell) for cell in chunk.ids.tolist()]
+    ids = None if chunk.ids is None else _json_values(chunk.ids.tolist())
     message = {"rows": data.shape[0], "ids": ids, "stored": getattr(data, "nnz", None)}
     if not sp.issparse(data):
         return message, data
@@ -286,7 +289,7 @@ def _main() -> None:
         set_alarm(timeout)
 
     def send_error(error: errors.PrincompError) -> None:
-        place = {key: _json_value(value) for key, value in error.place.items()}
+        place = dict(zip(error.place, _json_values([*error.place.values()]), strict=True))
         send({"error": [type(error).__name__, error.message, place, error.hint]})
 
     _limit_resources()
