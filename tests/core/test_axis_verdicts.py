@@ -197,6 +197,24 @@ def test_one_line_per_kind_for_any_number_of_components(rng):
     )
 
 
+def test_angles_of_variances_that_may_be_equal_are_not_those_of_a_bootstrap():
+    X = np.random.default_rng(1).standard_normal((400, 5)) * np.sqrt([4, 2.1, 1.7, 0.6, 0.5])
+    model = PCA(3).fit(X)
+    angles = bootstrap(model, X, n=100).angle_quantiles((0.95,))[0]
+    assert angles.max() < 60
+    first, *pair = found = verdicts_of(model, angles)
+    assert (first.bootstrapped, first.may_be_equal) == (True, False)
+    for one in pair:
+        assert (one.angle, one.bootstrapped, one.may_be_equal) == (90.0, False, True)
+    line = verdict_lines(found)[-1]
+    assert "PC2 and PC3 (axes may have any direction, because their variances may be equal" in line
+    assert "another sample" not in line
+    turning = Verdict("PC4", "unstable", 60.0, bootstrapped=True)
+    mixed = "within 60° in another sample of independent rows; those of PC2 and PC3 may have any"
+    assert mixed in verdict_lines([*pair, turning])[0]
+    assert "because its variance may be equal to another" in verdict_lines(pair[:1])[0]
+
+
 def test_axes_that_may_turn_by_any_angle_are_described_in_words():
     free = Verdict("PC2", "unstable", 90.0, bootstrapped=True)
     near = Verdict("PC1", "unstable", 89.4, bootstrapped=True)

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from princomp import PCA, bootstrap, errors, report
+from princomp.core import component_ranges
 from princomp.diagnostics import outliers
 from princomp.plots import DARK, LIGHT, contrast
 from princomp.plots.style import BLUE, VERMILLION, mix_colours
@@ -166,9 +167,16 @@ def test_all_angles_are_listed(draw_only):
     draw_only()
     X = np.random.default_rng(3).standard_normal((300, 12)) * np.linspace(4, 1, 12)
     model = PCA(10).fit(X)
+    found = bootstrap(model, X, n=30)
     page = Page(report(model, X, bootstrap=30))
-    (listed,) = re.findall(r"bootstrap resamples by at most ([^.]*)\.", page.text)
-    assert listed.count("°") == 10
+    (listed,) = re.findall(r"bootstrap resamples by at most ([^.]*), if", page.text)
+    angles, judged = found.angle_quantiles((0.95,))[0], verdicts(model, found)
+    free = [one.component for one in judged if one.may_be_equal]
+    assert listed.split(", ") == [
+        f"PC{i} {angle:.0f}°" for i, angle in enumerate(angles, 1) if f"PC{i}" not in free
+    ]
+    assert 0 < len(free) < 10
+    assert f"The variances of {component_ranges(free)} may be equal to those of other" in page.text
     assert all(line[3][0].endswith("°") for line in page.tables["table-verdicts"])
 
 

@@ -223,11 +223,16 @@ def _sentences(request: Request) -> Iterator[tuple[str, str]]:
 def _angles(request: Request) -> Iterator[tuple[str, str]]:
     """Describe the angles, and the components that are unstable by their angles."""
     verdicts, texts = request.verdicts, request.texts
-    known = [f"{one.component} {one.angle:.0f}°" for one in verdicts if not np.isnan(one.angle)]
-    if not known:
+    turning = [
+        f"{one.component} {one.angle:.0f}°"
+        for one in verdicts
+        if one.bootstrapped or one.angle < 90.0
+    ]
+    free = component_ranges([one.component for one in verdicts if one.may_be_equal])
+    if not (turning or free):
         return
     resamples = 0 if request.bootstrap is None else request.bootstrap.n
-    sentence = texts("angles", ", ".join(known), resamples)
+    sentence = texts("angles", turning, free, resamples)
     unstable = component_ranges([one.component for one in verdicts if one.kind == "unstable"])
     if unstable:
         yield "warning", f"{sentence} {texts('doubtful', unstable)}"
