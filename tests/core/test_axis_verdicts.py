@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -116,6 +118,16 @@ def test_a_bootstrap_does_not_make_equal_variances_solid():
         angles = bootstrap(model, X, n=40, random_state=seed).angle_quantiles((0.95,))[0]
         solid += verdicts_of(model, angles)[0].kind == "solid"
     assert solid <= 16
+
+
+def test_no_axis_is_solid_if_filling_did_not_converge(rng):
+    X = rng.standard_normal((200, 6)) * [9, 4, 1, 1, 1, 1]
+    fitted = fitted_model(PCA(3, missing="em").fit(X)).result
+    assert [one.kind for one in verdicts(fitted)] == ["solid", "solid", "unstable"]
+    stopped = replace(fitted, filled=replace(fitted.filled, converged=False))
+    first, second, third = verdicts(stopped, [1.0, 2.0, 80.0])
+    assert [first.kind, second.kind, third.kind] == ["untested", "untested", "unstable"]
+    assert np.isnan(first.angle)
 
 
 def test_angles_without_all_variances(rng):

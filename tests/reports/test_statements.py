@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from pages import Page
 from sklearn import decomposition
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -190,6 +191,39 @@ def test_filled_cells_get_a_caution_and_no_bootstrap(arrests, draw_only):
     complete = Page(report(PCA(2, scale="unit").fit(arrests))).text
     assert "no bootstrap, because no rows were given" in complete
     assert "seem to explain" not in complete
+
+
+def test_filled_noise_is_not_called_correlated(rng, draw_only):
+    draw_only()
+    X = rng.standard_normal((200, 10))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    text = Page(report(PCA(2, missing="em").fit(X))).text
+    assert "correlated enough for a PCA is not tested, because filled cells agree" in text
+    assert "Bartlett’s test χ²" not in text
+
+
+def test_components_of_filled_tables_are_interpreted_with_a_condition(rng, draw_only):
+    draw_only()
+    X = rng.standard_normal((200, 6)) * [9, 4, 1, 1, 1, 1]
+    condition = "This takes the 2 filled cells (0.17%) as if they had been measured."
+    for missing in (0, 2):
+        X[:missing, 3] = np.nan
+        text = Page(report(PCA(2, missing="em").fit(X))).text
+        assert "All components can be interpreted" in text
+        assert (condition in text) == (missing > 0)
+
+
+def test_components_of_a_fit_that_did_not_converge_are_not_interpreted(draw_only):
+    draw_only()
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal((60, 8))
+    X[rng.random(X.shape) < 0.5] = np.nan
+    with pytest.warns(ConvergenceWarning):
+        model = PCA(3, missing="nipals", scale="unit").fit(X)
+    html = report(model)
+    assert "Filling the missing cells did not converge, so the components may be wrong." in html
+    assert "can be interpreted" not in html
+    assert '<li class="good">' not in html
 
 
 @pytest.mark.parametrize("n_filled", [1, 40])

@@ -57,7 +57,8 @@ class Verdict(NamedTuple):
         "solid": another sample of rows would give a similar axis. "unstable": it would give
         another one. "inseparable": the variance of a neighbour is so close that rounding may turn
         the axis, so only the space that they span is determined. "below resolution": the
-        variance is rounding error. "untested": it is not known how far the axis would turn.
+        variance is rounding error. "untested": it is not known how far the axis would turn, also
+        if filling the missing cells did not converge.
     angle : float
         In 95% of samples the axis turns by at most this many degrees; NaN if unknown, 90 if its
         variance is zero or may be equal to that of another component.
@@ -138,7 +139,7 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
         degrees = np.where(bootstrapped, np.asarray(angles, dtype=np.float64), 90.0)
     certificate = shown_certificate(fitted.certificate, fitted.spectrum, fitted.k)
     noise, pairs = certificate.below_resolution, certificate.inseparable
-    judged = []
+    converged, judged = fitted.filled is None or fitted.filled.converged, []
     for i in range(fitted.k):
         before, after = (i - 1, i) in pairs, (i, i + 1) in pairs
         names = tuple([f"PC{i}"] * before + [f"PC{i + 2}"] * after)
@@ -146,11 +147,11 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
             kind = "below resolution"
         elif names:
             kind = "inseparable"
-        elif np.isnan(degrees[i]):
-            kind = "untested"
+        elif degrees[i] > _MAX_STABLE_ANGLE:
+            kind = "unstable"
         else:
-            kind = "unstable" if degrees[i] > _MAX_STABLE_ANGLE else "solid"
-        angle = float(degrees[i])
+            kind = "untested" if np.isnan(degrees[i]) or not converged else "solid"
+        angle = np.nan if kind == "untested" else float(degrees[i])
         judged.append(Verdict(f"PC{i + 1}", kind, angle, names, bool(bootstrapped[i])))
     unstable = [one.kind == "unstable" for one in judged]
     spectrum = _known_spectrum(fitted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -167,9 +168,11 @@ def _outliers(request: Request) -> Iterator[str]:
 def assess_reliability(request: Request) -> list[tuple[str, str]]:
     """Return sentences, each with "good", "plain" or "warning".
 
-    No sentence is "good" if some component should not be interpreted.
+    No sentence is "good" if some component should not be interpreted, or filling the missing cells
+    did not converge.
     """
     all_interpretable = all(verdict.interpretable for verdict in request.verdicts)
+    all_interpretable &= _converged(request)
     return [
         ("plain" if kind == "good" and not all_interpretable else kind, sentence)
         for kind, sentence in _sentences(request)
@@ -207,13 +210,24 @@ def _sentences(request: Request) -> Iterator[tuple[str, str]]:
     yield from _angles(request)
     if request.bootstrap is None:
         yield "plain", texts("no_bootstrap", request.why_no_bootstrap)
+    yield from _adequacy(request)
+
+
+def _adequacy(request: Request) -> Iterator[tuple[str, str]]:
+    """Say whether the columns are correlated enough; filled cells only exaggerate this."""
+    model, texts, filled = request.model, request.texts, request.fitted.filled
     try:
-        overall, test = kmo(model, frame="listing").overall, bartlett(model)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the page says that cells were filled
+            overall, test = kmo(model, frame="listing").overall, bartlett(model)
     except PrincompError:
         return  # the model keeps no correlations, or columns are linearly dependent
     p = "p < 0.0001" if test.p_value < 1e-4 else f"p = {test.p_value:.2g}"
     p = p.replace(" ", _NO_BREAK)
     weak = not overall >= 0.5 or test.p_value > 0.05
+    if filled is not None and filled.cells and not weak:
+        yield "plain", texts("no_adequacy")
+        return
     # Without any correlation, the measure is NaN.
     measure = f"{overall:.2f}" if np.isfinite(overall) else "undefined"
     facts = (weak, measure, f"{test.statistic:.1f}", test.df, p)
@@ -245,6 +259,12 @@ def _angles(request: Request) -> Iterator[tuple[str, str]]:
         yield "plain", texts("rows_are_dates")
 
 
+def _converged(request: Request) -> bool:
+    """Whether filling the missing cells converged, if there were any."""
+    filled = request.fitted.filled
+    return filled is None or filled.converged
+
+
 # ---- three sentences for everybody ----------------------------------------------------
 
 
@@ -252,7 +272,9 @@ def describe_briefly(request: Request) -> Iterator[str]:
     """Describe without formulas how much is explained, by which variables, and how reliably."""
     fitted, verdicts, texts = request.fitted, request.verdicts, request.texts
     yield texts("short_size", fitted.n_samples, fitted.p, fitted.k, float(fitted.rates.sum()))
-    if verdicts[0].interpretable:
+    if not _converged(request):
+        yield texts("short_not_converged")
+    elif verdicts[0].interpretable:
         high, low, *more = variables_by_direction(request.model, "PC1")
         names = ([name for name, _ in side] for side in (high, low))
         yield texts("short_meaning", "PC1", fitted.rates[0], *names, *more)
@@ -268,5 +290,8 @@ def describe_briefly(request: Request) -> Iterator[str]:
             yield texts("doubtful", doubtful)
         return
     yield texts("short_trust", fitted.k, sound, doubtful)
+    filled = fitted.filled
+    if sound and filled is not None and filled.cells:
+        yield texts("short_filled", filled.cells, filled.share)
     for space, angle in stable_spaces(verdicts).items():
         yield texts("stable_space", space, angle)
