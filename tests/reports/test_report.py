@@ -233,7 +233,7 @@ def test_a_row_whose_distances_overflow_is_counted(arrests):
 
 def test_weights_are_reported(arrests):
     model = PCA(2).fit(arrests, sample_weight=np.repeat([1.0, 2.0], 25))
-    assert "their sum is 75" in _text(model)
+    assert "verdicts, intervals, limits and tests are those of 75 rows" in _text(model)
 
 
 def test_unequal_variances_are_a_warning(arrests):

@@ -36,9 +36,10 @@ def describe_analysis(request: Request) -> Iterator[str]:
     """Describe the rows, the columns and their preparation."""
     model, fitted, rows, texts = request.model, request.fitted, request.rows, request.texts
     n, names = fitted.n_samples, variable_names(model)
-    yield texts("analysed", n, fitted.p, names, request.data if request.training else None)
-    if n is not None and fitted.summary.rows != n:
-        yield texts("weights", f"{fitted.summary.rows:,g}")
+    total, data = request.row_total, request.data if request.training else None
+    yield texts("analysed", n, fitted.p, names, data, total)
+    if total:
+        yield texts("weights", total)
     constant: list[str] = []
     scale = model.scale if fitted.scale is not None else "none"
     if not isinstance(scale, str):
@@ -202,6 +203,8 @@ def _sentences(request: Request) -> Iterator[tuple[str, str]]:
         yield "warning", texts("inseparable", [f"{a} from {b}" for a, b in close], left_out)
     if unequal := unequal_columns(fitted, column_names(model)):
         yield "warning", texts("unequal", unequal)
+    if not request.has_frequencies:
+        yield "warning", _weight_note(request)
     filled = model.imputed_
     if filled is not None and filled.cells:
         yield "warning", texts("filled_caution")
@@ -211,6 +214,10 @@ def _sentences(request: Request) -> Iterator[tuple[str, str]]:
     if request.bootstrap is None:
         yield "plain", texts("no_bootstrap", request.why_no_bootstrap)
     yield from _adequacy(request)
+
+
+def _weight_note(request: Request) -> str:
+    return request.texts("fractional_weights", request.row_total or f"{request.fitted.n_samples:,}")
 
 
 def _adequacy(request: Request) -> Iterator[tuple[str, str]]:
@@ -271,7 +278,8 @@ def _converged(request: Request) -> bool:
 def describe_briefly(request: Request) -> Iterator[str]:
     """Describe without formulas how much is explained, by which variables, and how reliably."""
     fitted, verdicts, texts = request.fitted, request.verdicts, request.texts
-    yield texts("short_size", fitted.n_samples, fitted.p, fitted.k, float(fitted.rates.sum()))
+    size = (fitted.n_samples, fitted.p, fitted.k)
+    yield texts("short_size", *size, float(fitted.rates.sum()), request.row_total)
     if not _converged(request):
         yield texts("short_not_converged")
     elif verdicts[0].interpretable:
@@ -293,5 +301,7 @@ def describe_briefly(request: Request) -> Iterator[str]:
     filled = fitted.filled
     if sound and filled is not None and filled.cells:
         yield texts("short_filled", filled.cells, filled.share)
+    if sound and not request.has_frequencies:
+        yield _weight_note(request)
     for space, angle in stable_spaces(verdicts).items():
         yield texts("stable_space", space, angle)
