@@ -226,6 +226,18 @@ def test_components_of_a_fit_that_did_not_converge_are_not_interpreted(draw_only
     assert '<li class="good">' not in html
 
 
+@pytest.mark.parametrize("n_missing", [5, 6, 50])
+def test_many_rows_that_were_left_out_are_in_the_summary(n_missing, rng, draw_only):
+    draw_only()
+    X = rng.standard_normal((100, 4))
+    X[:n_missing, 1] = np.nan
+    text = Page(report(PCA(2, missing="drop").fit(X), X)).text
+    begin, details = text.index("2 components, weighted sums"), text.index("What was analysed")
+    sentence = f"{n_missing} of 100 rows ({n_missing}.0%) have missing cells and were left out"
+    assert (sentence in text[begin:details]) == (n_missing > 5)
+    assert f"{n_missing} rows with missing values were left out of the fit." in text
+
+
 @pytest.mark.parametrize("n_filled", [1, 40])
 def test_filled_rows_are_compared_with_limits_of_their_own(n_filled, draw_only):
     draw_only()
@@ -274,9 +286,13 @@ def test_strongly_correlated_variables_are_named_in_their_direction(draw_only):
 def test_components_beyond_the_described_ones_are_in_the_table(rng, draw_only):
     draw_only()
     X = rng.standard_normal((50, 8))
-    page = Page(report(PCA(5).fit(X)))
-    assert "PC4 to PC5" not in page.text
+    model = PCA(5).fit(X)
+    page = Page(report(model))
+    assert "PC4 and PC5: see the table “Each component: can it be interpreted?”." in page.text
     assert len(page.tables["table-verdicts"]) == 5
+    for column, loadings in zip((1, 5, 9, 13, 14), model.loadings_.T, strict=True):
+        assert page.column("table-variables", column) == pytest.approx(loadings)
+    assert "see the table “Each" not in Page(report(PCA(3).fit(X))).text
 
 
 # ---- the dashboard --------------------------------------------------------------------

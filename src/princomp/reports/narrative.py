@@ -24,6 +24,8 @@ _MAX_DESCRIBED, _MAX_NAMED = 3, 6
 # Variables with at least this correlation with a component are named.
 _MIN_CORRELATION = 0.7
 
+# Above this share, rows that were left out are mentioned in the summary.
+_MANY_DROPPED = 0.05
 # Below this residual, relative to the first variance, components are exact to rounding errors.
 _EXACT_RESIDUAL = {"float64": 1e-10, "float32": 1e-4}
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -77,6 +79,8 @@ def describe_results(request: Request) -> Iterator[str]:
     for i, name in enumerate(component_names(min(fitted.k, _MAX_DESCRIBED))):
         if fitted.variances[i] > fitted.spectrum.resolution:
             yield texts("meaning", name, fitted.rates[i], *variables_by_direction(model, name))
+    if later := component_names(fitted.k)[_MAX_DESCRIBED:]:
+        yield texts("later", component_ranges(later), texts.words["verdicts_caption"])
     yield from _outliers(request)
 
 
@@ -280,6 +284,9 @@ def describe_briefly(request: Request) -> Iterator[str]:
     fitted, verdicts, texts = request.fitted, request.verdicts, request.texts
     size = (fitted.n_samples, fitted.p, fitted.k)
     yield texts("short_size", *size, float(fitted.rates.sum()), request.row_total)
+    n_all = fitted.dropped + (fitted.n_samples or 0)
+    if fitted.dropped > _MANY_DROPPED * n_all:
+        yield texts("short_dropped", fitted.dropped, n_all)
     if not _converged(request):
         yield texts("short_not_converged")
     elif verdicts[0].interpretable:
