@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -118,6 +120,16 @@ def test_a_bootstrap_does_not_make_equal_variances_solid():
     assert solid <= 16
 
 
+def test_no_axis_is_solid_if_filling_did_not_converge(rng):
+    X = rng.standard_normal((200, 6)) * [9, 4, 1, 1, 1, 1]
+    fitted = fitted_model(PCA(3, missing="em").fit(X)).result
+    assert [one.kind for one in verdicts(fitted)] == ["solid", "solid", "unstable"]
+    stopped = replace(fitted, filled=replace(fitted.filled, converged=False))
+    first, second, third = verdicts(stopped, [1.0, 2.0, 80.0])
+    assert [first.kind, second.kind, third.kind] == ["untested", "untested", "unstable"]
+    assert np.isnan(first.angle)
+
+
 def test_angles_without_all_variances(rng):
     X = rng.standard_normal((400, 200)) * np.r_[20.0, 10.0, np.ones(198)]
     full = axis_angles(fitted_model(PCA(2).fit(X)).result)
@@ -195,6 +207,24 @@ def test_one_line_per_kind_for_any_number_of_components(rng):
     assert component_ranges(["PC1", "PC3", "PC4", "PC5", "PC9", "PC10"]) == (
         "PC1, PC3 to PC5, PC9 and PC10"
     )
+
+
+def test_angles_of_variances_that_may_be_equal_are_not_those_of_a_bootstrap():
+    X = np.random.default_rng(1).standard_normal((400, 5)) * np.sqrt([4, 2.1, 1.7, 0.6, 0.5])
+    model = PCA(3).fit(X)
+    angles = bootstrap(model, X, n=100).angle_quantiles((0.95,))[0]
+    assert angles.max() < 60
+    first, *pair = found = verdicts_of(model, angles)
+    assert (first.bootstrapped, first.may_be_equal) == (True, False)
+    for one in pair:
+        assert (one.angle, one.bootstrapped, one.may_be_equal) == (90.0, False, True)
+    line = verdict_lines(found)[-1]
+    assert "PC2 and PC3 (axes may have any direction, because their variances may be equal" in line
+    assert "another sample" not in line
+    turning = Verdict("PC4", "unstable", 60.0, bootstrapped=True)
+    mixed = "within 60° in another sample of independent rows; those of PC2 and PC3 may have any"
+    assert mixed in verdict_lines([*pair, turning])[0]
+    assert "because its variance may be equal to another" in verdict_lines(pair[:1])[0]
 
 
 def test_axes_that_may_turn_by_any_angle_are_described_in_words():

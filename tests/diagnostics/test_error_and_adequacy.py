@@ -123,6 +123,21 @@ def test_uncorrelated_columns_are_not_rejected():
     assert np.isnan(kmo(PCA(2).fit(X)).overall)
 
 
+def test_bartlett_and_kmo_of_filled_tables_warn(rng):
+    """Columns of noise seem correlated, because filled cells agree with the components."""
+    X = rng.standard_normal((200, 10))
+    complete = PCA(2, missing="em").fit(X)
+    assert bartlett(complete).p_value > 0.05  # warnings are errors here
+    X[rng.random(X.shape) < 0.3] = np.nan
+    model = PCA(2, missing="em").fit(X)
+    with pytest.warns(UserWarning, match=r"were filled, and .* Bartlett's test rejects too often"):
+        assert bartlett(model).p_value < 1e-3
+    with pytest.warns(
+        UserWarning, match=r"\d cells \(\d+\.\d+%\) of the fit were filled.* too large"
+    ):
+        kmo(model)
+
+
 def test_bartlett_and_kmo_of_singular_correlations(arrests):
     X = np.column_stack([arrests, arrests[:, 0] + arrests[:, 1]])
     model = PCA(2).fit(X)

@@ -65,7 +65,7 @@ def test_unstable_components_are_marked():
     noise = PCA(2).fit(rng.standard_normal((40, 4)))
     ax = plots.scree(noise)
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1*", "2*", "3", "4"]
-    assert note_of(ax).startswith("* unstable: PC1 and PC2 (axes may have any direction ")
+    assert note_of(ax).startswith("* unstable: PC1 and PC2 (axes may have any direction")
     X = rng.standard_normal((40, 4))
     assert plots.scores(noise, X).get_xlabel().endswith("%, unstable)")
     assert plots.biplot(noise, X).get_ylabel().endswith("%, unstable)")

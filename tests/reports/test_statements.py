@@ -10,10 +10,12 @@ import pandas as pd
 import pytest
 from pages import Page
 from sklearn import decomposition
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from princomp import PCA, bootstrap, errors, report
+from princomp.core import component_ranges
 from princomp.diagnostics import outliers
 from princomp.plots import DARK, LIGHT, contrast
 from princomp.plots.style import BLUE, VERMILLION, mix_colours
@@ -166,9 +168,16 @@ def test_all_angles_are_listed(draw_only):
     draw_only()
     X = np.random.default_rng(3).standard_normal((300, 12)) * np.linspace(4, 1, 12)
     model = PCA(10).fit(X)
+    found = bootstrap(model, X, n=30)
     page = Page(report(model, X, bootstrap=30))
-    (listed,) = re.findall(r"bootstrap resamples by at most ([^.]*)\.", page.text)
-    assert listed.count("°") == 10
+    (listed,) = re.findall(r"bootstrap resamples by at most ([^.]*), if", page.text)
+    angles, judged = found.angle_quantiles((0.95,))[0], verdicts(model, found)
+    free = [one.component for one in judged if one.may_be_equal]
+    assert listed.split(", ") == [
+        f"PC{i} {angle:.0f}°" for i, angle in enumerate(angles, 1) if f"PC{i}" not in free
+    ]
+    assert 0 < len(free) < 10
+    assert f"The variances of {component_ranges(free)} may be equal to those of other" in page.text
     assert all(line[3][0].endswith("°") for line in page.tables["table-verdicts"])
 
 
@@ -182,6 +191,51 @@ def test_filled_cells_get_a_caution_and_no_bootstrap(arrests, draw_only):
     complete = Page(report(PCA(2, scale="unit").fit(arrests))).text
     assert "no bootstrap, because no rows were given" in complete
     assert "seem to explain" not in complete
+
+
+def test_filled_noise_is_not_called_correlated(rng, draw_only):
+    draw_only()
+    X = rng.standard_normal((200, 10))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    text = Page(report(PCA(2, missing="em").fit(X))).text
+    assert "correlated enough for a PCA is not tested, because filled cells agree" in text
+    assert "Bartlett’s test χ²" not in text
+
+
+def test_components_of_filled_tables_are_interpreted_with_a_condition(rng, draw_only):
+    draw_only()
+    X = rng.standard_normal((200, 6)) * [9, 4, 1, 1, 1, 1]
+    condition = "This takes the 2 filled cells (0.17%) as if they had been measured."
+    for missing in (0, 2):
+        X[:missing, 3] = np.nan
+        text = Page(report(PCA(2, missing="em").fit(X))).text
+        assert "All components can be interpreted" in text
+        assert (condition in text) == (missing > 0)
+
+
+def test_components_of_a_fit_that_did_not_converge_are_not_interpreted(draw_only):
+    draw_only()
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal((60, 8))
+    X[rng.random(X.shape) < 0.5] = np.nan
+    with pytest.warns(ConvergenceWarning):
+        model = PCA(3, missing="nipals", scale="unit").fit(X)
+    html = report(model)
+    assert "Filling the missing cells did not converge, so the components may be wrong." in html
+    assert "can be interpreted" not in html
+    assert '<li class="good">' not in html
+
+
+@pytest.mark.parametrize("n_missing", [5, 6, 50])
+def test_many_rows_that_were_left_out_are_in_the_summary(n_missing, rng, draw_only):
+    draw_only()
+    X = rng.standard_normal((100, 4))
+    X[:n_missing, 1] = np.nan
+    text = Page(report(PCA(2, missing="drop").fit(X), X)).text
+    begin, details = text.index("2 components, weighted sums"), text.index("What was analysed")
+    sentence = f"{n_missing} of 100 rows ({n_missing}.0%) have missing cells and were left out"
+    assert (sentence in text[begin:details]) == (n_missing > 5)
+    assert f"{n_missing} rows with missing values were left out of the fit." in text
 
 
 @pytest.mark.parametrize("n_filled", [1, 40])
@@ -232,9 +286,13 @@ def test_strongly_correlated_variables_are_named_in_their_direction(draw_only):
 def test_components_beyond_the_described_ones_are_in_the_table(rng, draw_only):
     draw_only()
     X = rng.standard_normal((50, 8))
-    page = Page(report(PCA(5).fit(X)))
-    assert "PC4 to PC5" not in page.text
+    model = PCA(5).fit(X)
+    page = Page(report(model))
+    assert "PC4 and PC5: see the table “Each component: can it be interpreted?”." in page.text
     assert len(page.tables["table-verdicts"]) == 5
+    for column, loadings in zip((1, 5, 9, 13, 14), model.loadings_.T, strict=True):
+        assert page.column("table-variables", column) == pytest.approx(loadings)
+    assert "see the table “Each" not in Page(report(PCA(3).fit(X))).text
 
 
 # ---- the dashboard --------------------------------------------------------------------

@@ -70,8 +70,12 @@ from .schema import (
 )
 from .stream import Stream as Stream
 from .weights import (
+    are_frequencies as are_frequencies,
     attach_weights as attach_weights,
     check_index_of_weights as check_index_of_weights,
     check_total_weight as check_total_weight,
     checked_weights as checked_weights,
+    total_in_words as total_in_words,
+    warn_of_fractional_weights as warn_of_fractional_weights,
+    warn_of_row_total as warn_of_row_total,
 )

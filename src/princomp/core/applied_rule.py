@@ -178,6 +178,12 @@ def draws_from_rows(rule: Rule) -> bool:
     return any(one.needs == "rows" for one in getattr(rule, "rules", (rule,)))
 
 
+def counts_rows(rule: Rule) -> bool:
+    """Whether a rule uses the number of rows, or contains one that does."""
+    rules = getattr(rule, "rules", (rule,))
+    return any(one.needs != "rows" and getattr(one, "counts_rows", True) for one in rules)
+
+
 def check_rows_for_rule(rule: Rule, fit: FitContext | None) -> None:
     """Refuse a rule that needs rows if they are not available, before any work.
 

@@ -57,7 +57,8 @@ class Verdict(NamedTuple):
         "solid": another sample of rows would give a similar axis. "unstable": it would give
         another one. "inseparable": the variance of a neighbour is so close that rounding may turn
         the axis, so only the space that they span is determined. "below resolution": the
-        variance is rounding error. "untested": it is not known how far the axis would turn.
+        variance is rounding error. "untested": it is not known how far the axis would turn, also
+        if filling the missing cells did not converge.
     angle : float
         In 95% of samples the axis turns by at most this many degrees; NaN if unknown, 90 if its
         variance is zero or may be equal to that of another component.
@@ -65,6 +66,7 @@ class Verdict(NamedTuple):
         Neighbours that the component cannot be separated from.
     bootstrapped : bool
         Whether the angle is from a bootstrap; otherwise it is an approximation for normal rows.
+        So are those of 90 that override a bootstrap.
     space : tuple of str
         Of an unstable axis: neighbouring unstable components, itself included, whose axes together
         span a space that is similar in another sample. Empty if there is none. Spaces that contain
@@ -85,6 +87,12 @@ class Verdict(NamedTuple):
     def interpretable(self) -> bool:
         """Whether there is no known reason not to interpret the axis on its own."""
         return self.kind in ("solid", "untested")
+
+    @property
+    def may_be_equal(self) -> bool:
+        """Whether the angle is 90 because equal variances cannot be excluded."""
+        is_noise = self.kind == "below resolution"
+        return not (is_noise or self.bootstrapped) and self.angle >= 90.0
 
     @property
     def reason(self) -> str:
@@ -126,11 +134,12 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
     ['solid', 'unstable', 'unstable']
     """
     degrees = axis_angles(fitted)
+    bootstrapped = np.full(fitted.k, angles is not None) & ~(degrees >= 90.0)
     if angles is not None:
-        degrees = np.where(degrees >= 90.0, 90.0, np.asarray(angles, dtype=np.float64))
+        degrees = np.where(bootstrapped, np.asarray(angles, dtype=np.float64), 90.0)
     certificate = shown_certificate(fitted.certificate, fitted.spectrum, fitted.k)
     noise, pairs = certificate.below_resolution, certificate.inseparable
-    judged = []
+    converged, judged = fitted.filled is None or fitted.filled.converged, []
     for i in range(fitted.k):
         before, after = (i - 1, i) in pairs, (i, i + 1) in pairs
         names = tuple([f"PC{i}"] * before + [f"PC{i + 2}"] * after)
@@ -138,12 +147,12 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
             kind = "below resolution"
         elif names:
             kind = "inseparable"
-        elif np.isnan(degrees[i]):
-            kind = "untested"
+        elif degrees[i] > _MAX_STABLE_ANGLE:
+            kind = "unstable"
         else:
-            kind = "unstable" if degrees[i] > _MAX_STABLE_ANGLE else "solid"
-        angle = float(degrees[i])
-        judged.append(Verdict(f"PC{i + 1}", kind, angle, names, angles is not None))
+            kind = "untested" if np.isnan(degrees[i]) or not converged else "solid"
+        angle = np.nan if kind == "untested" else float(degrees[i])
+        judged.append(Verdict(f"PC{i + 1}", kind, angle, names, bool(bootstrapped[i])))
     unstable = [one.kind == "unstable" for one in judged]
     spectrum = _known_spectrum(fitted)
     spaces = [] if spectrum is None else _stable_spaces(spectrum, unstable)
@@ -277,19 +286,31 @@ def verdict_lines(judged: Sequence[Verdict]) -> list[str]:
         of_kind = [one for one in judged if one.kind == kind]
         if not of_kind:
             continue
-        angles = [one.angle for one in of_kind]
-        axes = "axes" if len(of_kind) > 1 else "axis"
-        of_what = "independent" if of_kind[0].bootstrapped else "independent normal"
-        largest = max(angles)
-        turns = "may have any direction" if _is_any_direction(largest) else f"within {largest:.0f}°"
-        turns = f" ({axes} {turns} in another sample of {of_what} rows)"
-        turns = turns if kind in ("solid", "unstable") else ""
+        turns = f" ({_turns(of_kind)})" if kind in ("solid", "unstable") else ""
         names = component_ranges([one.component for one in of_kind])
         line = f"{kind}: {names}{turns}" + ("" if kind == "solid" else f". {meaning}")
         for space, angle in stable_spaces(of_kind).items():
             line += f"; the space of {space} is stable (within {angle:.0f}°)"
         lines.append(line)
     return lines
+
+
+def _turns(judged: Sequence[Verdict]) -> str:
+    """Say how far axes turn, and which of them may have any direction."""
+    parts, plural = [], len(judged) > 1
+    turning = [one for one in judged if not one.may_be_equal]
+    if turning:
+        of_what = "independent" if turning[0].bootstrapped else "independent normal"
+        largest = max(one.angle for one in turning)
+        turns = "may have any direction" if _is_any_direction(largest) else f"within {largest:.0f}°"
+        parts.append(f"{'axes' if plural else 'axis'} {turns} in another sample of {of_what} rows")
+    free = [one.component for one in judged if one.may_be_equal]
+    if free:
+        axes = f"those of {component_ranges(free)}" if turning else "axes" if plural else "axis"
+        why = "their variances may be equal to others"
+        why = why if len(free) > 1 else "its variance may be equal to another"
+        parts.append(f"{axes} may have any direction, because {why}")
+    return "; ".join(parts)
 
 
 def _is_any_direction(angle: float) -> bool:

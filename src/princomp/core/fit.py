@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from princomp.core.applied_rule import check_rows_for_rule, draws_from_rows
+from princomp.core.applied_rule import check_rows_for_rule, counts_rows, draws_from_rows
 from princomp.core.context import FitContext, check_rows
 from princomp.core.fitted import Fitted
 from princomp.core.missing import fill_table
@@ -19,7 +19,11 @@ from princomp.core.routes import small
 from princomp.core.routes.base import Abandoned, Summary
 from princomp.core.runs import run_context_of
 from princomp.core.schema import TableSchema
-from princomp.core.weights import attach_weights, checked_weights
+from princomp.core.weights import (
+    attach_weights,
+    checked_weights,
+    warn_of_fractional_weights,
+)
 from princomp.engines import DistributedRows, ProgressCallback, RunContext
 from princomp.errors import NotAvailableError, NotFiniteError, PrincompError
 from princomp.io import (
@@ -147,6 +151,8 @@ def fit_rows(
     fit = FitContext(request, problem, data, weights, columns, run)
     if request.rule is not None:
         check_rows_for_rule(request.rule, fit)
+        if counts_rows(request.rule):
+            warn_of_fractional_weights(weights)
     fitted = _solve(fit, choice, notes, data.dtype)
     assert fit.n is not None
     return replace(

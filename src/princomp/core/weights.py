@@ -1,4 +1,4 @@
-"""Weights of rows: attached to the rows of engines, matched with an index, and checked."""
+"""Weights of rows: attached to the rows of engines, matched with an index, checked, summed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from princomp.engines import as_distributed
-from princomp.errors import ParameterError, ShapeError
+from princomp.errors import ParameterError, ShapeError, counted, warn
 from princomp.linalg import as_floats
 from princomp.summaries import WEIGHTS, SampleWeight, Weights, check_frequencies
 
@@ -129,3 +129,47 @@ def check_total_weight(total: float, n: int) -> None:
             place={"parameter": "sample_weight"},
             hint="weights are frequencies: divide relative weights by their mean",
         )
+
+
+# ---- rows that count as many ----------------------------------------------------------
+
+
+def are_frequencies(weights: Weights) -> bool:
+    """Whether weights (n,) are whole, or rows count as no more than their effective number.
+
+    That is (Σw)²/Σw² (Kish 1965). Without weights (None), every row counts once.
+    """
+    if weights is None or not weights.any():
+        return True
+    if (np.abs(weights - np.rint(weights)) <= WEIGHT_TOLERANCE * weights).all():
+        return True
+    # Then Σw² <= Σw, to the digits that users give. Squares of undivided weights might overflow.
+    largest = float(weights.max())
+    relative = weights / largest
+    return largest * float(relative @ relative) <= 1.001 * float(relative.sum())
+
+
+def warn_of_fractional_weights(weights: Weights) -> None:
+    """Warn that weights (n,), which are not whole numbers, make rows count as another number."""
+    if weights is not None and not are_frequencies(weights):
+        with np.errstate(over="ignore"):
+            warn_of_row_total(len(weights), float(weights.sum()))
+
+
+def warn_of_row_total(n: int, total: float) -> None:
+    """Warn that n rows count as ``total``, for results that depend on the number of rows."""
+    warn(
+        f"the weights are not all whole numbers, and weights are frequencies: {counted(n, 'row')} "
+        f"count as {total_in_words(total)}. Rules, tests, intervals and verdicts are those of so "
+        "many rows. For sampling weights w, give w * w.sum() / (w**2).sum(): rows then count as "
+        "their effective number (Kish)"
+    )
+
+
+def total_in_words(total: float) -> str:
+    """Return a sum of weights with commas.
+
+    >>> total_in_words(420000.0), total_in_words(327.4321)
+    ('420,000', '327.4')
+    """
+    return f"{total:,.0f}" if 1e3 <= total < 1e15 else f"{total:,.4g}"

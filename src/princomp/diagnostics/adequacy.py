@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 from scipy import special
 
-from princomp.core import Fitted
+from princomp.core import Fitted, warn_of_row_total
 from princomp.diagnostics.arguments import ignoring_rows, shared_docs
 from princomp.diagnostics.models import (
     fitted_of,
@@ -18,7 +18,14 @@ from princomp.diagnostics.models import (
     variable_names,
 )
 from princomp.diagnostics.tables import checked_frame, table
-from princomp.errors import ConstantColumnError, DataError, NotAvailableError, ShapeError
+from princomp.errors import (
+    ConstantColumnError,
+    DataError,
+    NotAvailableError,
+    ShapeError,
+    counted,
+    warn,
+)
 from princomp.estimators import PCA
 from princomp.io import listed
 from princomp.linalg import FloatArray
@@ -97,9 +104,16 @@ def bartlett(model: PCA) -> Bartlett:
     ShapeError
         For a single column, or for no more rows than columns.
 
+    Warns
+    -----
+    UserWarning
+        If the fit filled missing cells: they agree with the components, so the test finds
+        correlations even in noise. Also if n is not whole and larger than the number of rows.
+
     Notes
     -----
-    Bartlett (1950). The test assumes normal rows; with many rows it nearly always rejects.
+    Bartlett (1950). The test assumes normal rows; with many rows it nearly always rejects. If rows
+    have weights, n is their sum.
 
     Examples
     --------
@@ -124,6 +138,11 @@ def bartlett(model: PCA) -> Bartlett:
             f"{n:g} rows are too few for Bartlett's test of {p} columns",
             hint=f"the test needs at least {int(1 + (2 * p + 5) / 6) + 1} rows",
         )
+    _warn_of_filled_cells(fitted, "Bartlett's test rejects too often")
+    # Of the weights only the sum is known. Weights that make rows count as their effective number,
+    # and decay, do not add up to more than there are rows.
+    if fitted.n_samples is not None and n > fitted.n_samples and n % 1.0:
+        warn_of_row_total(fitted.n_samples, n)
     df = p * (p - 1) // 2
     values = scipy.linalg.eigvalsh(correlation)
     if values[0] <= _rounding_error(fitted):
@@ -158,6 +177,11 @@ def kmo(model: PCA, *, frame: str | None = None) -> Kmo:
     DataError
         If columns are linearly dependent, so that partial correlations do not exist.
 
+    Warns
+    -----
+    UserWarning
+        As :func:`bartlett`.
+
     Notes
     -----
     Kaiser (1974), "An index of factorial simplicity".
@@ -182,6 +206,7 @@ def kmo(model: PCA, *, frame: str | None = None) -> Kmo:
             place={"column": names[int(np.argmax(coefficients))]},
             hint="leave one of them out, or fit more rows than columns",
         )
+    _warn_of_filled_cells(fitted, "the Kaiser–Meyer–Olkin measure is too large")
     inverse = (vectors / values) @ vectors.T
     deviations = np.sqrt(inverse.diagonal())
     partial = inverse / np.outer(deviations, deviations)
@@ -192,6 +217,16 @@ def kmo(model: PCA, *, frame: str | None = None) -> Kmo:
         by_variable = r2.sum(axis=0) / (r2 + p2).sum(axis=0)
         overall = r2.sum() / (r2 + p2).sum()
     return Kmo(float(overall), table({"variable": variable_names(model), "kmo": by_variable}, kind))
+
+
+def _warn_of_filled_cells(fitted: Fitted, consequence: str) -> None:
+    """Warn that filled cells agree with the components, so that columns seem correlated."""
+    filled = fitted.filled
+    if filled is not None and filled.cells:
+        warn(
+            f"{counted(filled.cells, 'cell')} ({filled.share:.2%}) of the fit were filled, and "
+            f"agree with the components, so {consequence}. missing='drop' uses complete rows only"
+        )
 
 
 def _rounding_error(fitted: Fitted) -> float:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from princomp.core import renamed_parameters
+from princomp.core import renamed_parameters, warn_of_fractional_weights
 from princomp.diagnostics.arguments import Components, shared_docs
 from princomp.diagnostics.metadata_columns import ExtraColumn
 from princomp.diagnostics.supplementary import (
@@ -99,6 +99,7 @@ def metadata(
     projected = project_rows(
         model, X, data, sample_weight, components, frame, categorical, what="data"
     )
+    warn_of_fractional_weights(projected.weights)
     table_rows: list[_Row] = []
     for column in projected.columns:
         if column.numbers is not None:

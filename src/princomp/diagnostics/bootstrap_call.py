@@ -13,6 +13,7 @@ from princomp.core import (
     fitted_model,
     is_number,
     renamed_parameters,
+    warn_of_fractional_weights,
 )
 from princomp.diagnostics.arguments import check_repeatable, checked_level
 from princomp.diagnostics.bootstrap_result import Bootstrap
@@ -192,5 +193,6 @@ def _model_and_rows(
             )
         data, weights, _ = drop_incomplete(data, weights)
     if weights is not None:
+        warn_of_fractional_weights(weights)
         data, weights = data[weights > 0], weights[weights > 0]
     return model, data.astype(np.float64), weights

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core import renamed_parameters
+from princomp.core import renamed_parameters, warn_of_fractional_weights
 from princomp.diagnostics.arguments import (
     Components,
     select_components,
@@ -292,6 +292,7 @@ def categories(
     ['a' 'a' 'b']
     """
     projected = project_rows(model, X, columns, sample_weight, components, frame, categorical)
+    warn_of_fractional_weights(projected.weights)
     rows: list[tuple[object, ...]] = []
     for column in projected.columns:
         if column.codes is None:

@@ -252,8 +252,8 @@ class PCA(
             or record batches. A callable that returns a new iterator can be read repeatedly.
         y : ignored
         sample_weight : array of shape (n,), optional
-            Frequencies: a row of weight 2 counts twice, and the divisor is Σw − 1. Divide
-            relative weights by their mean.
+            Frequencies: a row of weight 2 counts twice, and the divisor is Σw − 1. With sampling
+            weights w, ``w * w.sum() / (w**2).sum()`` lets the rows count as their effective number.
         progress : callable, optional
             Called from time to time with a :class:`~princomp.Progress`.
         checkpoint : path, optional

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from princomp import diagnostics, errors
-from princomp.core import Fitted, fitted_model, is_number
+from princomp.core import (
+    Fitted,
+    checked_weights,
+    fitted_model,
+    is_number,
+    warn_of_fractional_weights,
+)
 from princomp.estimators import PCA
 from princomp.io import atomic_write, check_writable, read_table
 
@@ -128,7 +134,7 @@ def report(
         check_writable([path], force=overwrite)
     check_libraries()
     from princomp.reports.page import render_page
-    from princomp.reports.request import Request, names_were_compared, reported_rows
+    from princomp.reports.request import Request, reported_rows, warnings_were_given
     from princomp.reports.text import Texts
 
     texts, rows = Texts(lang), None
@@ -136,7 +142,8 @@ def report(
         diagnostics.check_repeatable(X, "report")
         X, groups, metadata, ids = _separate_columns(model, X, groups, metadata, ids)
         rows = reported_rows(model, X, groups, metadata, ids, training, level, sample_weight)
-    with names_were_compared():
+        warn_of_fractional_weights(checked_weights(sample_weight, len(rows.scores)))
+    with warnings_were_given():
         resamples, why_none = _bootstrap(model, X, rows, bootstrap, sample_weight)
         page = render_page(
             Request(

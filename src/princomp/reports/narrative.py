@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -23,6 +24,8 @@ _MAX_DESCRIBED, _MAX_NAMED = 3, 6
 # Variables with at least this correlation with a component are named.
 _MIN_CORRELATION = 0.7
 
+# Above this share, rows that were left out are mentioned in the summary.
+_MANY_DROPPED = 0.05
 # Below this residual, relative to the first variance, components are exact to rounding errors.
 _EXACT_RESIDUAL = {"float64": 1e-10, "float32": 1e-4}
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -35,9 +38,10 @@ def describe_analysis(request: Request) -> Iterator[str]:
     """Describe the rows, the columns and their preparation."""
     model, fitted, rows, texts = request.model, request.fitted, request.rows, request.texts
     n, names = fitted.n_samples, variable_names(model)
-    yield texts("analysed", n, fitted.p, names, request.data if request.training else None)
-    if n is not None and fitted.summary.rows != n:
-        yield texts("weights", f"{fitted.summary.rows:,g}")
+    total, data = request.row_total, request.data if request.training else None
+    yield texts("analysed", n, fitted.p, names, data, total)
+    if total:
+        yield texts("weights", total)
     constant: list[str] = []
     scale = model.scale if fitted.scale is not None else "none"
     if not isinstance(scale, str):
@@ -75,6 +79,8 @@ def describe_results(request: Request) -> Iterator[str]:
     for i, name in enumerate(component_names(min(fitted.k, _MAX_DESCRIBED))):
         if fitted.variances[i] > fitted.spectrum.resolution:
             yield texts("meaning", name, fitted.rates[i], *variables_by_direction(model, name))
+    if later := component_names(fitted.k)[_MAX_DESCRIBED:]:
+        yield texts("later", component_ranges(later), texts.words["verdicts_caption"])
     yield from _outliers(request)
 
 
@@ -167,9 +173,11 @@ def _outliers(request: Request) -> Iterator[str]:
 def assess_reliability(request: Request) -> list[tuple[str, str]]:
     """Return sentences, each with "good", "plain" or "warning".
 
-    No sentence is "good" if some component should not be interpreted.
+    No sentence is "good" if some component should not be interpreted, or filling the missing cells
+    did not converge.
     """
     all_interpretable = all(verdict.interpretable for verdict in request.verdicts)
+    all_interpretable &= _converged(request)
     return [
         ("plain" if kind == "good" and not all_interpretable else kind, sentence)
         for kind, sentence in _sentences(request)
@@ -199,6 +207,8 @@ def _sentences(request: Request) -> Iterator[tuple[str, str]]:
         yield "warning", texts("inseparable", [f"{a} from {b}" for a, b in close], left_out)
     if unequal := unequal_columns(fitted, column_names(model)):
         yield "warning", texts("unequal", unequal)
+    if not request.has_frequencies:
+        yield "warning", _weight_note(request)
     filled = model.imputed_
     if filled is not None and filled.cells:
         yield "warning", texts("filled_caution")
@@ -207,13 +217,28 @@ def _sentences(request: Request) -> Iterator[tuple[str, str]]:
     yield from _angles(request)
     if request.bootstrap is None:
         yield "plain", texts("no_bootstrap", request.why_no_bootstrap)
+    yield from _adequacy(request)
+
+
+def _weight_note(request: Request) -> str:
+    return request.texts("fractional_weights", request.row_total or f"{request.fitted.n_samples:,}")
+
+
+def _adequacy(request: Request) -> Iterator[tuple[str, str]]:
+    """Say whether the columns are correlated enough; filled cells only exaggerate this."""
+    model, texts, filled = request.model, request.texts, request.fitted.filled
     try:
-        overall, test = kmo(model, frame="listing").overall, bartlett(model)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the page says that cells were filled
+            overall, test = kmo(model, frame="listing").overall, bartlett(model)
     except PrincompError:
         return  # the model keeps no correlations, or columns are linearly dependent
     p = "p < 0.0001" if test.p_value < 1e-4 else f"p = {test.p_value:.2g}"
     p = p.replace(" ", _NO_BREAK)
     weak = not overall >= 0.5 or test.p_value > 0.05
+    if filled is not None and filled.cells and not weak:
+        yield "plain", texts("no_adequacy")
+        return
     # Without any correlation, the measure is NaN.
     measure = f"{overall:.2f}" if np.isfinite(overall) else "undefined"
     facts = (weak, measure, f"{test.statistic:.1f}", test.df, p)
@@ -223,11 +248,16 @@ def _sentences(request: Request) -> Iterator[tuple[str, str]]:
 def _angles(request: Request) -> Iterator[tuple[str, str]]:
     """Describe the angles, and the components that are unstable by their angles."""
     verdicts, texts = request.verdicts, request.texts
-    known = [f"{one.component} {one.angle:.0f}°" for one in verdicts if not np.isnan(one.angle)]
-    if not known:
+    turning = [
+        f"{one.component} {one.angle:.0f}°"
+        for one in verdicts
+        if one.bootstrapped or one.angle < 90.0
+    ]
+    free = component_ranges([one.component for one in verdicts if one.may_be_equal])
+    if not (turning or free):
         return
     resamples = 0 if request.bootstrap is None else request.bootstrap.n
-    sentence = texts("angles", ", ".join(known), resamples)
+    sentence = texts("angles", turning, free, resamples)
     unstable = component_ranges([one.component for one in verdicts if one.kind == "unstable"])
     if unstable:
         yield "warning", f"{sentence} {texts('doubtful', unstable)}"
@@ -240,14 +270,26 @@ def _angles(request: Request) -> Iterator[tuple[str, str]]:
         yield "plain", texts("rows_are_dates")
 
 
+def _converged(request: Request) -> bool:
+    """Whether filling the missing cells converged, if there were any."""
+    filled = request.fitted.filled
+    return filled is None or filled.converged
+
+
 # ---- three sentences for everybody ----------------------------------------------------
 
 
 def describe_briefly(request: Request) -> Iterator[str]:
     """Describe without formulas how much is explained, by which variables, and how reliably."""
     fitted, verdicts, texts = request.fitted, request.verdicts, request.texts
-    yield texts("short_size", fitted.n_samples, fitted.p, fitted.k, float(fitted.rates.sum()))
-    if verdicts[0].interpretable:
+    size = (fitted.n_samples, fitted.p, fitted.k)
+    yield texts("short_size", *size, float(fitted.rates.sum()), request.row_total)
+    n_all = fitted.dropped + (fitted.n_samples or 0)
+    if fitted.dropped > _MANY_DROPPED * n_all:
+        yield texts("short_dropped", fitted.dropped, n_all)
+    if not _converged(request):
+        yield texts("short_not_converged")
+    elif verdicts[0].interpretable:
         high, low, *more = variables_by_direction(request.model, "PC1")
         names = ([name for name, _ in side] for side in (high, low))
         yield texts("short_meaning", "PC1", fitted.rates[0], *names, *more)
@@ -263,5 +305,10 @@ def describe_briefly(request: Request) -> Iterator[str]:
             yield texts("doubtful", doubtful)
         return
     yield texts("short_trust", fitted.k, sound, doubtful)
+    filled = fitted.filled
+    if sound and filled is not None and filled.cells:
+        yield texts("short_filled", filled.cells, filled.share)
+    if sound and not request.has_frequencies:
+        yield _weight_note(request)
     for space, angle in stable_spaces(verdicts).items():
         yield texts("stable_space", space, angle)

@@ -33,6 +33,7 @@ def render_page(request: Request) -> str:
     """Render the page."""
     fitted, rows, texts = request.fitted, request.rows, request.texts
     parts, figure_style = figure_parts(request)
+    size = (fitted.n_samples, fitted.p, fitted.k)
     page = environment().get_template("page.html")
     html = page.render(
         title=request.title or request.data or texts.words["untitled"],
@@ -42,7 +43,7 @@ def render_page(request: Request) -> str:
         colours=GROUP_COLOURS,
         script=_package_file("page.js"),
         texts=texts,
-        summary=texts("summary", fitted.n_samples, fitted.p, fitted.k, float(fitted.rates.sum())),
+        summary=texts("summary", *size, float(fitted.rates.sum()), request.row_total),
         tiles=_tiles(request),
         brief=narrative.describe_briefly(request),
         analysed=narrative.describe_analysis(request),

@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp import diagnostics, plots
-from princomp.core import Fitted, Request as FitRequest, Verdict, checked_weights, verdicts
+from princomp.core import (
+    Fitted,
+    Request as FitRequest,
+    Verdict,
+    are_frequencies,
+    checked_weights,
+    total_in_words,
+    verdicts,
+)
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray, cached_property
 from princomp.reports.documents import component_names
@@ -115,6 +123,18 @@ class Request:
         return diagnostics.fitted_of(self.model)
 
     @property
+    def row_total(self) -> str:
+        """The number that the rows of the fit count as, by their weights; "" if it is theirs."""
+        total, n = float(self.fitted.summary.rows), self.fitted.n_samples
+        return "" if n is None or total == n else total_in_words(total)
+
+    @cached_property
+    def has_frequencies(self) -> bool:
+        """Whether the weights given, if any, count rows: see `are_frequencies`."""
+        n = None if self.rows is None else len(self.rows.scores)
+        return are_frequencies(checked_weights(self.sample_weight, n))
+
+    @property
     def training(self) -> bool:
         """Whether the rows are those of the fit."""
         return self.rows is not None and self.rows.training
@@ -179,7 +199,7 @@ def reported_rows(
 
     scores = columns("score")
     with_scores = plots.rows_with_scores(scores)
-    with names_were_compared():
+    with warnings_were_given():
         missing = _differently_filled(model, X, len(scores))
     training_given = training is not None
     weights_missing = without_weights and (training is None or bool(training))
@@ -195,7 +215,7 @@ def reported_rows(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the page explains missing limits
         found_limits = diagnostics.limits(model, level)
-    with names_were_compared():
+    with warnings_were_given():
         found = diagnostics.distances(
             model, X, level=level, training=bool(training), ids=ids, frame="listing"
         )
@@ -216,10 +236,11 @@ def reported_rows(
 
 
 @contextmanager
-def names_were_compared() -> Iterator[None]:
-    """Read the rows again without another warning that only one of rows and fit have names."""
+def warnings_were_given() -> Iterator[None]:
+    """Read the rows again without another warning about their names or their weights."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X (has|does not have valid) feature names")
+        warnings.filterwarnings("ignore", "the weights are not all whole numbers")
         yield
 
 

@@ -19,8 +19,8 @@ from princomp.reports.request import ReportedRows, Request
 
 # Rows of a table, so that pages stay small.
 MAX_LINES = 200
-# Components with their own columns in the tables of rows and variables.
-_MAX_COMPONENTS = 3
+# Components with all measures in the tables of rows and variables, and those with loadings.
+_MAX_COMPONENTS, _MAX_LOADINGS = 3, 10
 _DIGITS = 4
 # The 97.5% quantile of the normal distribution.
 _NORMAL_QUANTILE = 1.959963984540054
@@ -186,18 +186,20 @@ def _interval(
 
 
 def variable_table(model: PCA) -> Table:
-    """Loadings, correlations, cos² and contributions of the variables."""
+    """Loadings of the variables; correlations, cos² and contributions on the first components."""
     fitted = fitted_of(model)
-    names = component_names(min(fitted.k, _MAX_COMPONENTS))
+    names = component_names(min(fitted.k, _MAX_LOADINGS))
     table = variables(model, components=names, form="wide", frame="listing")
     weight = np.sum(fitted.loadings[:, : len(names)] ** 2, axis=1)
     shown = np.sort(np.argsort(-weight, kind="stable")[:MAX_LINES])
     columns = [_text_column("variable", table["variable"][shown])]
-    for name in names:
-        for measure, heading, format_cells in _MEASURES:
+    for i, name in enumerate(names):
+        for measure, heading, format_cells in _MEASURES[: None if i < _MAX_COMPONENTS else 1]:
             cells = format_cells(table[f"{measure}_{name}"][shown])
             columns.append(Column(f"{heading} on {name}", cells, heading, name))
     note = _components_note(fitted, names)
+    if note:
+        note += " princomp.diagnostics.variables(model) has all of them."
     if len(shown) < fitted.p:
         note = f"The {len(shown):,} of {fitted.p:,} variables with the largest loadings. {note}"
     return Table("variables", "Variables", tuple(columns), note.strip())

@@ -1,0 +1,87 @@
+"""Weights that are no frequencies: what depends on the number of rows warns."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from princomp import PCA, bootstrap, choose, diagnostics, report
+from princomp.core import are_frequencies, total_in_words
+
+N = 420
+X = np.random.default_rng(3).standard_normal((N, 14))
+EXPANSION = np.random.default_rng(0).uniform(300.0, 1700.0, N)
+NORMALISED = EXPANSION / EXPANSION.mean()
+EFFECTIVE = EXPANSION * EXPANSION.sum() / (EXPANSION**2).sum()
+MODEL = PCA(3, scale="unit").fit(X, sample_weight=EXPANSION)  # warnings are errors here
+
+
+def warned(call, *args):
+    """The warnings of a call that are about weights."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        call(*args)
+    return [str(one.message) for one in found if "weights" in str(one.message)]
+
+
+def test_weights_whose_rows_count_as_more_than_their_effective_number_are_no_frequencies():
+    assert EFFECTIVE.sum() == pytest.approx(EXPANSION.sum() ** 2 / (EXPANSION**2).sum())
+    faded = 0.98 ** np.arange(N)
+    for weights in (None, np.ones(N), np.full(N, 1000.0), EFFECTIVE, faded, np.zeros(N)):
+        assert are_frequencies(weights)
+    assert are_frequencies(EFFECTIVE.astype(np.float32))
+    assert are_frequencies(np.full(N, 0.1) * 30)
+    for weights in (EXPANSION, NORMALISED):
+        assert not are_frequencies(weights)
+
+
+@pytest.mark.parametrize("weights", [EXPANSION, NORMALISED], ids=["expansion", "normalised"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda w: PCA("parallel").fit(X, sample_weight=w),
+        lambda w: choose(X, sample_weight=w),
+        lambda w: bootstrap(PCA(2).fit(X, sample_weight=w), X, n=2, sample_weight=w),
+        lambda w: diagnostics.metadata(MODEL, X, {"a": X[:, 0]}, w),
+        lambda w: diagnostics.categories(MODEL, X, {"a": list("abcdef") * 70}, w),
+        lambda w: report(PCA(2).fit(X, sample_weight=w), X, sample_weight=w, bootstrap=2),
+    ],
+    ids=["rule", "choose", "bootstrap", "metadata", "categories", "report"],
+)
+def test_results_for_the_sum_of_the_weights_warn_once(call, weights, draw_only):
+    draw_only()
+    (message,) = warned(call, weights)
+    assert f"420 rows count as {total_in_words(weights.sum())}." in message
+    assert "give w * w.sum() / (w**2).sum()" in message
+    for right in (EFFECTIVE, np.full(N, 1000.0)):
+        assert not warned(call, right)
+
+
+def test_results_that_do_not_depend_on_the_number_of_rows_do_not_warn():
+    for n_components in (3, 0.5, "kaiser", None):
+        assert not warned(PCA(n_components).fit, X, None, EXPANSION)
+    assert not warned(lambda: MODEL.transform(X))
+    assert not warned(lambda: diagnostics.rows(MODEL, X, EXPANSION))
+    assert not warned(lambda: diagnostics.supplementary_columns(MODEL, X, X[:, :1], EXPANSION))
+
+
+def test_bartlett_warns_of_a_sum_of_weights_that_is_no_number_of_rows():
+    with pytest.warns(UserWarning, match="420 rows count as 440,143"):
+        diagnostics.bartlett(MODEL)
+    assert diagnostics.bartlett(PCA(3).fit(X, sample_weight=EFFECTIVE)).p_value > 0.01
+
+
+def test_a_report_says_what_the_rows_count_as(draw_only):
+    draw_only()
+    thousand = np.full(N, 1000.0)
+    page = report(PCA(3).fit(X, sample_weight=thousand), X, sample_weight=thousand, bootstrap=0)
+    assert "420 rows × 14 columns; the rows count as 420,000; 3 components explain" in page
+    assert "of the variation among 420 rows that count as 420,000." in page
+    assert "verdicts, intervals, limits and tests are those of 420,000 rows." in page
+    assert "not all whole numbers" not in page
+    with pytest.warns(UserWarning, match="the weights are not all whole numbers"):
+        page = report(MODEL, X, sample_weight=EXPANSION, bootstrap=0)
+    assert page.count("The weights are not all whole numbers. If they are sampling weights") == 2
+    assert "count as" not in report(PCA(3).fit(X), X, bootstrap=0)
