@@ -5,6 +5,7 @@ from .axis_verdicts import (
     stable_spaces as stable_spaces,
     unequal_columns as unequal_columns,
     unequal_variances as unequal_variances,
+    unit_scale as unit_scale,
     verdict_lines as verdict_lines,
     verdicts as verdicts,
 )
@@ -72,4 +73,5 @@ from .weights import (
     check_index_of_weights as check_index_of_weights,
     check_total_weight as check_total_weight,
     checked_weights as checked_weights,
+    warn_of_small_weights as warn_of_small_weights,
 )
