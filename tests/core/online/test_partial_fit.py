@@ -406,3 +406,17 @@ def test_few_components_of_many_columns_are_searched_in_the_scatter(make):
         found, expected = getattr(model, name), getattr(whole, name)
         np.testing.assert_allclose(found, expected, rtol=p * EPS, err_msg=name)
     assert model.certificate_.residuals.max() < p * EPS
+
+
+@pytest.mark.parametrize("kind", [PCA, IncrementalPCA])
+def test_only_a_pickle_contains_rows_that_wait(kind, rng, tmp_path):
+    """It continues with the same bits; files, and what is made from a summary, have no rows."""
+    X = rng.standard_normal((60, 5))
+    model = kind(2).partial_fit(X)
+    model.finalize()
+    model.save(tmp_path / "m.pca")
+    row = X[7].tobytes()
+    assert row in pickle.dumps(model)
+    assert row not in (tmp_path / "m.pca").read_bytes()
+    for other in (princomp.load(tmp_path / "m.pca"), model.truncated(2), model.summary_):
+        assert row not in pickle.dumps(other)
