@@ -25,7 +25,8 @@ def test_rows_far_from_all_points_are_counted(kind, kernel, dtype, rng):
     new = rng.random((50, 3)).astype(dtype)
     new[:7] += FAR * np.arange(1, 8, dtype=dtype)[:, None]
     model = KernelPCA(4, kernel=kernel, gamma=2.0, **kind).fit(X)
-    with pytest.warns(UserWarning, match=r"kernel of 7 of 50 rows .* is zero") as caught:
+    points = "landmarks" if kind else "rows of the fit"
+    with pytest.warns(UserWarning, match=f"7 of 50 rows with all {points} is zero") as caught:
         scores = model.transform(new)
     assert len(caught) == 1
     assert "smaller one, such as gamma='median'" in str(caught[0].message)

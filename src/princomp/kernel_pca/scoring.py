@@ -107,8 +107,9 @@ class KernelPCAModel(FittedModel[KernelFit]):
         remote = expansion.count_remote(scored.filled, scored.scores)
         if remote:
             gamma = expansion.function.gamma
+            points = "rows of the fit" if self.result.landmarks is None else "landmarks"
             warn(
-                f"the kernel of {remote:,} of {n:,} rows with all points of the fit is zero up to "
+                f"the kernel of {remote:,} of {n:,} rows with all {points} is zero up to "
                 f"rounding, so their scores are the same and say nothing: gamma {gamma:g} is too "
                 "large for them. Use a smaller one, such as gamma='median', or choose it with tune"
             )
