@@ -235,3 +235,18 @@ def test_axes_that_may_turn_by_any_angle_are_described_in_words():
     where = "in another sample of independent rows)"
     assert f"(axes may have any direction {where}" in verdict_lines([near, free])[0]
     assert f"(axis within 89° {where}" in verdict_lines([near])[0]
+
+
+@pytest.mark.parametrize(
+    ("variances", "said"),
+    [
+        ([1, 1e4, 1, 1], True),
+        ([1, 1e4, 1e4, 1, 1, 1], True),  # two incomes in a table of marks
+        (np.r_[1e-3, np.full(99, 10.0)], False),  # a column that hardly varies
+        (np.r_[np.ones(90), np.full(10, 1e4)], True),
+        (np.geomspace(1, 1e4, 100), True),
+        (np.linspace(1e-3, 10, 100), False),
+    ],
+)
+def test_few_columns_decide_if_they_have_most_of_the_variance(variances, said):
+    assert (unequal_variances(np.array(variances), None) is not None) is said

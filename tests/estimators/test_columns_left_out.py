@@ -126,13 +126,20 @@ def test_a_first_column_that_counts_the_rows_causes_a_warning(frame):
 @pytest.mark.parametrize("untrusted", [False, True])
 def test_a_first_column_that_goes_up_by_one_causes_a_warning(frame, tmp_path, untrusted):
     path = tmp_path / "t.csv"
-    message = r"'nr', the first column, counts up from 10001 and .*out with exclude=\['nr'\]"
+    message = r"'nr', the first column, counts up from 10001 and .*out with {}\['nr'\]"
     table = numbered(frame, "nr", list(range(10_001, 10_013)))
     table.to_csv(path, index=False)
     file = read_table(path, untrusted=untrusted)
-    for rows in (table, pl.from_pandas(table), table[:5], file):
-        with pytest.warns(UserWarning, match=message):
+    for rows, leave_out in (
+        (table, r"frame.drop\(columns="),
+        (pl.from_pandas(table), r"frame.drop\("),
+        (table[:5], r"frame.drop\(columns="),
+        (file, "exclude="),
+    ):
+        with pytest.warns(UserWarning, match=message.format(leave_out)):
             assert PCA(1).fit(rows).n_features_in_ == 4
+    PCA(1).fit(table.drop(columns=["nr"]))  # no warning
+    PCA(1).fit(pl.from_pandas(table).drop(["nr"]))
     others = (
         read_table(path, untrusted=untrusted, exclude=["nr"]),
         read_table(path, untrusted=untrusted, id_column=False),

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator
+from sklearn.datasets import load_digits
 from sklearn.pipeline import make_pipeline
 
 from browser import launch_browser, open_page
@@ -177,3 +178,24 @@ def test_the_card_in_a_browser(tmp_path, arrests):
                     ink.format("body")
                 )
                 assert page.locator(".sk-top-container").is_visible()
+
+
+def test_pixels_of_small_variance_are_no_reason_to_scale():
+    """No few of the pixels decide, and those near the border have next to no variance."""
+    pixels = load_digits(as_frame=True).data
+    variances = pixels.var()
+    assert variances.max() > 1000 * variances[variances > 0].min()
+    model = PCA(3).fit(pixels)  # a warning would be an error
+    assert "-fold" not in card(model)
+    assert scale_hint(model) is None
+
+
+def test_the_advice_to_scale_works_for_tables_with_constant_columns(arrests):
+    table = pd.DataFrame(arrests * [1, 10, 1, 0], columns=["Murder", "Assault", "Urban", "Rape"])
+    with pytest.warns(UserWarning, match="scale='unit' with constant='drop' gives each column"):
+        model = PCA(2).fit(table)
+    assert "with constant=&#x27;drop&#x27;" in card(model)
+    assert str(scale_hint(model)).endswith(
+        "--scale unit --constant drop gives each column the same weight"
+    )
+    PCA(2, scale="unit", constant="drop").fit(table)

@@ -102,6 +102,7 @@ def test_fit_transform_scores_the_rows_of_an_iterator(weights):
 
 
 @pytest.mark.parametrize("approximation", [None, "nystrom"])
+@pytest.mark.filterwarnings("ignore:the weights of .* rows sum to")
 def test_the_divisor_is_the_sum_of_weights_minus_one(approximation):
     rows, weights = ROWS[:5], np.array([0.1, 0.2, 0.3, 0.4, 0.5])  # their sum is 1.5
     model = KernelPCA(2, approximation=approximation).fit(rows, sample_weight=weights)

@@ -212,6 +212,7 @@ def test_weights_count_as_repeated_rows(X):
 
 
 @pytest.mark.parametrize("weight", [0.5, 0.2, 0.09])
+@pytest.mark.filterwarnings("ignore:the weights of .* rows sum to")
 def test_light_weights_do_not_hide_variances(weight):
     """The sum of these weights is less than the number of variances that are positive."""
     X = np.random.default_rng(0).standard_normal((20, 15)) * np.linspace(3, 1, 15)

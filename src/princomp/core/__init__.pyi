@@ -5,6 +5,7 @@ from .axis_verdicts import (
     stable_spaces as stable_spaces,
     unequal_columns as unequal_columns,
     unequal_variances as unequal_variances,
+    unit_scale as unit_scale,
     verdict_lines as verdict_lines,
     verdicts as verdicts,
 )
@@ -78,4 +79,5 @@ from .weights import (
     total_in_words as total_in_words,
     warn_of_fractional_weights as warn_of_fractional_weights,
     warn_of_row_total as warn_of_row_total,
+    warn_of_small_weights as warn_of_small_weights,
 )

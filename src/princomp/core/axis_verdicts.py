@@ -17,6 +17,7 @@ from scipy.special import chdtri, gammaincinv
 
 from princomp.core.certificate import Certificate, inseparable_pairs
 from princomp.core.fitted import Fitted
+from princomp.core.request import constant_columns
 from princomp.linalg import FloatArray
 from princomp.solvers import Spectrum
 
@@ -42,8 +43,10 @@ _MAX_SPACE_AXES = 5
 # correction, the angle is below 45° exactly where a test that compares 1/(4 v) with the 95%
 # quantile rejects equal variances.
 _GAP_CORRECTION = 4.0 * float(chdtri(2, 0.05)) - float(chdtri(1, 0.05))
-# If variances of columns differ by more than this factor, few columns decide an unscaled PCA.
-_MAX_VARIANCE_RATIO = 1000.0
+# If variances of columns differ by more than this factor, and the largest of them (two, or this
+# share of the columns) have more than half of the total, few columns decide an unscaled PCA. Pixels
+# near the border of images have small variances, too, but no few of the others decide.
+_MAX_VARIANCE_RATIO, _FEW_COLUMNS = 1000.0, 0.1
 
 
 class Verdict(NamedTuple):
@@ -339,6 +342,12 @@ def unequal_columns(fitted: Fitted, names: list[str] | None) -> str | None:
     return unequal_variances(fitted.column_variances, names)
 
 
+def unit_scale(fitted: Fitted) -> str:
+    """Say how to ask for unit scale, for which constant columns are an error."""
+    constant = constant_columns(fitted.summary).size > 0
+    return "scale='unit'" + (" with constant='drop'" if constant else "")
+
+
 def unequal_variances(variances: FloatArray, names: list[str] | None) -> str | None:
     """Describe variances of columns (p,) that differ so much that few of them decide a PCA.
 
@@ -352,9 +361,11 @@ def unequal_variances(variances: FloatArray, names: list[str] | None) -> str | N
     if not positive.size:
         return None
     ratio = float(positive.max()) / float(positive.min())  # infinite if it overflows
-    if ratio <= _MAX_VARIANCE_RATIO:
-        return None
     largest = int(np.argmax(variances))
+    shares = np.sort(positive / float(positive.max()))[::-1]  # their sum cannot overflow
+    few = max(2, int(_FEW_COLUMNS * len(variances)))
+    if ratio <= _MAX_VARIANCE_RATIO or shares[:few].sum() <= 0.5 * shares.sum():
+        return None
     name = f"column {largest}" if names is None else repr(names[largest])
     times = f"{ratio:,.0f}" if ratio < 1e9 else f"{ratio:.0e}".replace("inf", "more than 1e+308")
     return f"variances of the columns differ {times}-fold and {name} has the largest"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from princomp.core.applied_rule import AppliedRule
 from princomp.core.problem import Problem
 from princomp.core.request import Request, constant_columns, max_components
-from princomp.core.weights import WEIGHT_TOLERANCE, check_total_weight
+from princomp.core.weights import check_total_weight, gives_variance, warn_of_small_weights
 from princomp.engines import PartialResult, RunContext, fold
 from princomp.errors import ParameterError, ShapeError, counted
 from princomp.io import listed, refuse_changed
@@ -113,6 +113,7 @@ class FitContext:
                 self.n = folded.rows
                 check_weights(self.weights, self.n)
             check_rows(summary, self.n, self.dropped)
+            warn_of_small_weights(summary.rows, summary.count)
         return summary
 
     def analyse(self, summary: Summary) -> tuple[FloatArray | None, Any, ComponentCount]:
@@ -332,7 +333,7 @@ def check_rows(summary: Summary | Pair, n: int, dropped: int) -> None:
     ------
     ShapeError
     """
-    if summary.rows > 1.0 + WEIGHT_TOLERANCE:
+    if gives_variance(summary.rows):
         return
     if dropped and n - dropped < 2:
         raise ShapeError(

@@ -17,6 +17,7 @@ from princomp.core.problem import Problem, RouteChoice
 from princomp.core.request import PCAParameters, Request
 from princomp.core.routes import small
 from princomp.core.routes.base import Abandoned, Summary
+from princomp.core.routes.moments import SCATTER_SEARCH, few_of_many
 from princomp.core.runs import run_context_of
 from princomp.core.schema import TableSchema
 from princomp.core.weights import (
@@ -261,6 +262,8 @@ def fit_summary(
     fit = FitContext(request, problem._replace(in_memory=True), names=columns)
     fit.n, fit.summary, fit.extremes = n_samples, summary, extremes
     solver = {"Moments": "eigh", "Triangle": "svd", "Sketch": "nystrom"}[summary.kind]
+    if summary.kind == "Moments" and request.solver == "auto" and few_of_many(problem):
+        solver = SCATTER_SEARCH.solver
     choice = RouteChoice(summary.kind.lower(), solver, reason)
     return replace(
         _solve(fit, choice, notes, np.dtype(dtype)),

@@ -12,7 +12,7 @@ from princomp.core.mergeable_summary import main_summary
 from princomp.core.problem import Problem
 from princomp.core.request import Request
 from princomp.core.stream import Stream, check_components
-from princomp.core.weights import WEIGHT_TOLERANCE
+from princomp.core.weights import gives_variance, warn_of_small_weights
 from princomp.errors import ConstantColumnError, NotAvailableError, ParameterError, ShapeError
 from princomp.linalg import cached_property
 from princomp.summaries import Names, Pair
@@ -90,12 +90,14 @@ class LazyFit:
         stream, request = self.all_rows, self._request
         total, dropped = stream.summary_and_dropped()
         summary = main_summary(total)
-        if not summary.rows > 1.0 + WEIGHT_TOLERANCE:
+        if not gives_variance(summary.rows):
             needed = "at least 2 rows" if summary.count < 2 else "a sum of weights above 1"
             raise NotAvailableError(
                 f"a variance needs {needed}, got {summary.rows:g} so far",
                 hint="give more rows to partial_fit first",
             )
+        if not stream.faded:
+            warn_of_small_weights(summary.rows, summary.count)
         n = stream.rows_seen - dropped
         dtype = np.dtype(np.float64) if stream.dtype is None else stream.dtype
         problem = Problem(n, summary.p, None, dtype.name, None, request.solver, request.by_range)

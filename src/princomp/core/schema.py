@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from princomp.engines import as_distributed
 from princomp.errors import ColumnError, ParameterError, ShapeError, printable, warn
 from princomp.io import (
+    FRAME_HINT,
     RowData,
     Rows,
     Source,
@@ -21,6 +22,7 @@ from princomp.io import (
     as_frame,
     as_rows,
     counting_notes,
+    drop_call,
     file_rows,
     frame_origin,
     from_frame,
@@ -83,7 +85,8 @@ class TableSchema:
         elif (labels := labels_of_float_frame(X)) is not None and not _begins_with_index(labels):
             rows = as_rows(X.to_numpy()), labels or None, frame_origin(X)
             if len(labels) > 1:
-                notes = counting_notes(labels[0], rows[0][:, 0], may_count=False)
+                without = drop_call(labels[0], pandas=hasattr(X, "iloc"))
+                notes = counting_notes(labels[0], rows[0][:, 0], may_count=False, leave_out=without)
                 table = TableSource(rows[0], columns=labels, origin=frame_origin(X))
                 warning = warning_text([*notes, *notes_on_rows(table)])
         elif (distributed := as_distributed(X)) is not None:
@@ -127,8 +130,7 @@ class TableSchema:
         used = dict.fromkeys(_labels(select_usable_columns(X, ())) or labels)
         if left_out := [label for label in labels if label not in used]:
             warning = f"left out columns that a fit does not use: {listed(left_out)}"
-            warning += ". read_table(frame, columns=[...]) chooses columns"
-            warn(printable(warning))
+            warn(printable(f"{warning}. {FRAME_HINT}"))
         return cls(len(used), tuple(used), None, owner)
 
     def open(self, X: Any) -> Rows:

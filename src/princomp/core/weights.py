@@ -13,6 +13,10 @@ from princomp.summaries import WEIGHTS, SampleWeight, Weights, check_frequencies
 
 # Relative difference of two sums of the weights of the same rows, which is due to rounding.
 WEIGHT_TOLERANCE = 1e-9
+# Relative weights that were divided by their sum in float32 sum to 1 up to a few 1e-7.
+_SUM_ABOVE_ONE = 1.0 + 1e-5
+# With a sum of s, variances are s / (s − 1) times as large as for a large sum: 1.1 times.
+_FEW_ROWS = 11.0
 
 
 def attach_weights(
@@ -112,22 +116,40 @@ def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
     return weights
 
 
+def gives_variance(total: float) -> bool:
+    """Whether the weights are large enough to compute a variance.
+
+    A sum that differs from 1 by rounding, of float32 weights too, is too small: the divisor, which
+    is the sum minus 1, would be a rounding error.
+    """
+    return total > _SUM_ABOVE_ONE
+
+
 def check_total_weight(total: float, n: int) -> None:
     """Raise an error if the weights of n rows are too small to compute a variance.
-
-    A sum that differs from 1 by rounding is too small: the divisor, which is the sum minus 1, would
-    be a rounding error.
 
     Raises
     ------
     ShapeError
     """
-    if not total > 1.0 + WEIGHT_TOLERANCE:
+    if not gives_variance(total):
         raise ShapeError(
             f"a variance needs a sum of weights above 1, got {total:g} over {n} rows"
             + ("" if total else ": every weight is zero"),
             place={"parameter": "sample_weight"},
             hint="weights are frequencies: divide relative weights by their mean",
+        )
+
+
+def warn_of_small_weights(total: float, n: int) -> None:
+    """Warn if the weights of n rows, none of them zero, are probably relative weights.
+
+    Then the divisor, the sum minus 1, makes variances noticeably too large.
+    """
+    if total < min(0.5 * n, _FEW_ROWS):
+        warn(
+            f"the weights of {n:,} rows sum to {total:g}, and variances are divided by this sum "
+            "minus 1, because weights are frequencies: divide relative weights by their mean"
         )
 
 

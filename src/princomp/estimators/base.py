@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import wraps
-from typing import Any, Generic, NoReturn, Self, TypeVar, overload
+from typing import Any, Generic, NoReturn, Self, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class ResultAttribute(Generic[R, T]):
-    """A read-only attribute that is computed from the result of a fit.
+    """A read-only attribute that is computed from the result of a fit; arrays are read-only, too.
 
     Parameters
     ----------
@@ -44,7 +44,12 @@ class ResultAttribute(Generic[R, T]):
     @overload
     def __get__(self, model: object, owner: type) -> T: ...
     def __get__(self, model: Any, owner: type) -> Self | T:
-        return self if model is None else self._compute(model._result)
+        if model is None:
+            return self
+        value = self._compute(model._result)
+        if isinstance(value, np.ndarray) and value.flags.writeable:
+            return cast(T, frozen(value.view()))
+        return value
 
     def __set__(self, model: object, value: object) -> NoReturn:
         raise AttributeError(
@@ -170,7 +175,7 @@ class TableEstimator(Generic[M]):
         names = self._schema_for("feature_names_in_").names
         if names is None:
             raise _no_attribute(self, "feature_names_in_")
-        return np.asarray(names, dtype=object)
+        return frozen(np.asarray(names, dtype=object))
 
     @property
     def id_column_(self) -> str | None:

@@ -45,7 +45,8 @@ def partial_fit(self: P, X: Any, y: object = None, sample_weight: SampleWeight =
     the rows to a sketch, which is approximate, and warns. ``"full"`` is exact.
 
     The model is solved later, when an attribute is read. After ``fit`` or ``load``,
-    the rows are added to those of that fit.
+    the rows are added to those of that fit. A pickle of the model contains the rows that wait for
+    a full block; the file that ``save`` writes contains none.
 
     Parameters
     ----------

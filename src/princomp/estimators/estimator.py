@@ -21,6 +21,7 @@ from princomp.core import (
     model_from_contents,
     model_to_contents,
     unequal_columns,
+    unit_scale,
 )
 from princomp.engines import ProgressCallback
 from princomp.errors import InUseError, warn
@@ -329,8 +330,8 @@ class PCA(
             names = list(map(str, schema.names))
             if unequal := unequal_columns(result, names):
                 warn(
-                    f"the {unequal}; if their units differ, scale='unit' gives each column the "
-                    "same weight",
+                    f"the {unequal}; if their units differ, {unit_scale(result)} gives each column "
+                    "the same weight",
                 )
         return rows
 

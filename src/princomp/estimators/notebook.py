@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from princomp.core import Fitted, Verdict, unequal_columns, verdict_lines, verdicts
+from princomp.core import Fitted, Verdict, unequal_columns, unit_scale, verdict_lines, verdicts
 from princomp.errors import PrincompError, counted, percent
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _certificate(fitted: Fitted, names: list[str] | None, components: Sequence[s
     all_verdicts = verdicts(fitted)
     doubts = _verdict_lines([one for one in all_verdicts if not one.interpretable], components)
     if unequal := unequal_columns(fitted, names):
-        remedy = "if their units differ, scale='unit' gives each column the same weight"
+        remedy = f"if their units differ, {unit_scale(fitted)} gives each column the same weight"
         doubts.append(f"{unequal}; {remedy}")
     filled = fitted.filled
     if filled is not None and filled.cells and not filled.converged:

@@ -46,6 +46,7 @@ from .readers.frames import (
     select_usable_columns as select_usable_columns,
 )
 from .readers.left_out import (
+    FRAME_HINT as FRAME_HINT,
     kind_name as kind_name,
     left_out_notes as left_out_notes,
     warning_text as warning_text,
@@ -75,6 +76,7 @@ from .readers.read_options import ReadOptions as ReadOptions
 from .readers.row_names import (
     are_dates as are_dates,
     counting_notes as counting_notes,
+    drop_call as drop_call,
     has_index_name as has_index_name,
     row_numbers_note as row_numbers_note,
 )

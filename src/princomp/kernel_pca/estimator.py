@@ -413,7 +413,7 @@ class KernelPCA(
         "Variances of the components (k,) in the feature space, with n − 1.",
     )
     explained_variance_ratio_ = _Attribute(
-        lambda fit: frozen(fit.spectrum.rates[: fit.k]), "Contribution rates (k,)."
+        lambda fit: fit.spectrum.rates[: fit.k], "Contribution rates (k,)."
     )
     contribution_rate_ = explained_variance_ratio_
 
@@ -426,22 +426,15 @@ class KernelPCA(
         "``explained_variance_`` if the kernel matrix is not positive semi-definite.",
     )
 
-    @property
-    def eigenvalues_(self) -> FloatArray:
-        """Eigenvalues of the centred kernel matrix (k,): n − 1 times the variances."""
-        values = self.explained_variance_ * self._result.divisor
-        return values.astype(self._result.dtype)
-
-    @property
-    def eigenvectors_(self) -> FloatArray:
-        """Unit eigenvectors of the centred kernel matrix (n, k).
-
-        Raises
-        ------
-        NotAvailableError
-            For an approximation, which keeps nothing of order n.
-        """
-        return self._result.eigenvectors
+    eigenvalues_ = _Attribute(
+        lambda fit: (fit.spectrum.variances[: fit.k] * fit.divisor).astype(fit.dtype),
+        "Eigenvalues of the centred kernel matrix (k,): n − 1 times the variances.",
+    )
+    eigenvectors_ = _Attribute(
+        lambda fit: fit.eigenvectors,
+        "Unit eigenvectors of the centred kernel matrix (n, k); not available for an "
+        "approximation, which keeps nothing of order n.",
+    )
 
     @property
     def X_fit_(self) -> RowArray:  # noqa: N802  (scikit-learn's name)
@@ -493,7 +486,8 @@ class KernelPCA(
     @property
     def dual_coef_(self) -> FloatArray:
         """Coefficients (n, p) of the learned pre-image."""
-        return scoring.learned_pre_image(self, "dual_coef_").coefficients.astype(self._result.dtype)
+        ridge = scoring.learned_pre_image(self, "dual_coef_")
+        return frozen(ridge.coefficients.astype(self._result.dtype))
 
     @property
     def X_transformed_fit_(self) -> FloatArray:  # noqa: N802  (scikit-learn's name)

@@ -9,9 +9,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from princomp.core import FILL_METHODS, TableSchema, attach_weights, checked_weights
+from princomp.core import (
+    FILL_METHODS,
+    TableSchema,
+    attach_weights,
+    checked_weights,
+    warn_of_small_weights,
+)
 from princomp.engines import ProgressCallback
 from princomp.errors import NotAvailableError, ShapeError, counted
 from princomp.estimators import PCA, check_other_model
@@ -58,6 +65,8 @@ def fit_exact(rows: Rows, sample_weight: SampleWeight, parameters: KernelParamet
         fitted = solve_rows(data, weights, parameters)
         complete = data.shape[0] == n
         fitted = replace(fitted, dropped=dropped, complete=complete, imputer=imputer)
+    if weights is not None and fitted.imputer is None:  # the fit of an imputer has warned
+        warn_of_small_weights(float(weights.sum()), int(np.count_nonzero(weights)))
     return fitted.without_zero_components() if parameters.remove_zero_eig else fitted
 
 

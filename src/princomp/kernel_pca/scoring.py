@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 
 from princomp.core import FittedModel, blocks_of, open_scores
 from princomp.engines import DistributedRows
-from princomp.errors import NotAvailableError, NotFiniteError, row_words, scores_overflow
+from princomp.errors import NotAvailableError, NotFiniteError, row_words, scores_overflow, warn
 from princomp.estimators import PCA
 from princomp.io import Origin, RowArray, RowData
 from princomp.kernel_pca.exact import ExactFit
@@ -77,7 +77,9 @@ class KernelPCAModel(FittedModel[KernelFit]):
         """Compute scores of some rows of ``data``; ``first`` is the number of the first one."""
         # Check first: the kernel of a row with NaN may be a number, which would hide the NaN.
         self.check_finite(rows, data, first, origin)
-        return self._score(rows, first).scores
+        scored = self._score(rows, first)
+        self._warn_of_remote_rows(scored)
+        return scored.scores
 
     def engine_scores(self, data: DistributedRows) -> Any:
         """Compute scores on the engine that holds the rows."""
@@ -96,6 +98,21 @@ class KernelPCAModel(FittedModel[KernelFit]):
             for start in range(0, block.shape[0], _BLOCK_ROWS):
                 yield self._score(block[start : start + _BLOCK_ROWS], first + start)
             first += block.shape[0]
+
+    def _warn_of_remote_rows(self, scored: ScoredRows) -> None:
+        """Warn if the kernel of rows with all points of the fit is zero."""
+        expansion, n = self.result.expansion, len(scored.scores)
+        if expansion is None or expansion.points is None or not expansion.k:
+            return
+        remote = expansion.count_remote(scored.filled, scored.scores)
+        if remote:
+            gamma = expansion.function.gamma
+            points = "rows of the fit" if self.result.landmarks is None else "landmarks"
+            warn(
+                f"the kernel of {remote:,} of {n:,} rows with all {points} is zero up to "
+                f"rounding, so their scores are the same and say nothing: gamma {gamma:g} is too "
+                "large for them. Use a smaller one, such as gamma='median', or choose it with tune"
+            )
 
     def _score(self, rows: RowArray, first: int) -> ScoredRows:
         """Compute scores of rows without infinity; ``first`` is the number of the first one.

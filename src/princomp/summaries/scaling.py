@@ -84,8 +84,10 @@ def leave_out_hint(columns: NDArray[np.intp], names: Names) -> str:
     """Say how to leave out these columns, all of which are listed."""
     listed = [column_name(names, column) for column in columns.tolist()]
     plural = "s" * (len(listed) > 1)
-    of_arrays = "; of an array, numpy.delete(X, […], axis=1) does" if names is None else ""
-    return f"exclude={listed!r} of read_table leaves the column{plural} out{of_arrays}"
+    other = "an array, numpy.delete(X, […], axis=1)"
+    if names is not None:
+        other = f"a frame, drop(columns={listed!r})"
+    return f"exclude={listed!r} of read_table leaves the column{plural} out; of {other} does"
 
 
 def check_order_of_labels(

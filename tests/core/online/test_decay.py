@@ -41,6 +41,7 @@ from princomp.errors import (
 @pytest.mark.parametrize("solver", EXACT)
 @pytest.mark.parametrize("decay", [0.999, 0.9, 0.4])
 @pytest.mark.usefixtures("small_blocks")
+@pytest.mark.filterwarnings("ignore:the weights of .* rows sum to")
 def test_a_row_seen_r_rows_ago_has_weight_decay_to_the_r(solver, decay, table, rng):
     ages = np.arange(199, -1, -1)
     weights = decay**ages
@@ -88,6 +89,7 @@ def test_no_decay_is_a_decay_of_one(table):
         assert_same_bits(fit_in_batches(PCA(decay=decay), table, 7), PCA().fit(table))
 
 
+@pytest.mark.filterwarnings("ignore:the weights of .* rows sum to")
 def test_fit_warns_that_it_does_not_use_decay(table):
     with pytest.warns(UserWarning, match=r"decay=0\.5 applies to rows that .* add later") as caught:
         model = PCA(decay=0.5).fit(table)

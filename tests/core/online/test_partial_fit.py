@@ -27,7 +27,8 @@ from sklearn.exceptions import NotFittedError
 
 import princomp
 from helpers import EPS, EPS32, truth
-from princomp import PCA
+from princomp import PCA, IncrementalPCA
+from princomp.core.routes.moments import LANCZOS_COLUMNS
 from princomp.core.row_buffer import RowBuffer
 from princomp.errors import (
     NotAvailableError,
@@ -249,6 +250,7 @@ def test_one_row_has_no_variance_yet(table):
         _ = PCA().components_
 
 
+@pytest.mark.filterwarnings("ignore:the weights of .* rows sum to")
 def test_rows_of_too_little_weight_are_too_few(table):
     model = PCA().partial_fit(table[:5], sample_weight=0.2)
     with pytest.raises(NotAvailableError, match="got 1 so far"):
@@ -389,3 +391,32 @@ def test_a_sparse_batch_takes_the_same_memory_however_many_are_buffered():
             buffer = buffer.appended(row, None, 10**6)
     assert peaks[1] < peaks[0] + 8 * 4000 / 4
     assert buffer.table()[0].shape == (8002, 8)
+
+
+@pytest.mark.parametrize("make", [lambda k: PCA(k), IncrementalPCA])
+def test_few_components_of_many_columns_are_searched_in_the_scatter(make):
+    """As ``fit`` does for rows in files, instead of computing all variances."""
+    rng, n, p, k = np.random.default_rng(0), 400, LANCZOS_COLUMNS, 5
+    X = (rng.standard_normal((n, 40)) / np.arange(1, 41)) @ rng.standard_normal((40, p))
+    X += 0.01 * rng.standard_normal((n, p))
+    model = make(k).partial_fit(X[:250]).partial_fit(X[250:])
+    whole = PCA(k, svd_solver="covariance_eigh").partial_fit(X)
+    assert (model.plan_.solver, whole.plan_.solver) == ("lanczos", "eigh")
+    for name in ("explained_variance_", "noise_variance_", "explained_variance_ratio_"):
+        found, expected = getattr(model, name), getattr(whole, name)
+        np.testing.assert_allclose(found, expected, rtol=p * EPS, err_msg=name)
+    assert model.certificate_.residuals.max() < p * EPS
+
+
+@pytest.mark.parametrize("kind", [PCA, IncrementalPCA])
+def test_only_a_pickle_contains_rows_that_wait(kind, rng, tmp_path):
+    """It continues with the same bits; files, and what is made from a summary, have no rows."""
+    X = rng.standard_normal((60, 5))
+    model = kind(2).partial_fit(X)
+    model.finalize()
+    model.save(tmp_path / "m.pca")
+    row = X[7].tobytes()
+    assert row in pickle.dumps(model)
+    assert row not in (tmp_path / "m.pca").read_bytes()
+    for other in (princomp.load(tmp_path / "m.pca"), model.truncated(2), model.summary_):
+        assert row not in pickle.dumps(other)

@@ -76,6 +76,11 @@ def principal_component_pursuit(
     centred: subtract medians first if the columns have different means, which would add one to
     the rank.
 
+    Noise in all cells is divided between the two parts, so ``rank`` is far above the number of
+    components and most ``cells`` are not zero. Then use a larger ``tol``, such as 1e-3: a smaller
+    one takes many more steps and does not improve the parts. Keep a few components of the
+    low-rank part, and take as wrong only the cells of ``sparse`` far above the noise.
+
     Parameters
     ----------
     X : array, frame or path, of shape (n, p)

@@ -30,6 +30,8 @@ _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((nw.Binary,), "binary"),
     (CATEGORIES, "categorical"),
 )
+# What to do if a fit leaves out columns of a frame that are wanted, or keeps others.
+FRAME_HINT = "Select columns of the frame to choose others"
 # Number of cells that are checked in a column of Python objects.
 _SAMPLE_CELLS = 100
 # Words for classes of Python objects; other classes are called by their own name.
@@ -82,9 +84,7 @@ def true_false_notes(kinds: Mapping[str, str]) -> tuple[TrueFalseNote, ...]:
     return (TrueFalseNote(f"true and false of {listed(names)} count as 1 and 0"),)
 
 
-def warning_text(
-    notes: Iterable[str], hint: str = "read_table(frame, columns=[...]) chooses columns"
-) -> str | None:
+def warning_text(notes: Iterable[str], hint: str = FRAME_HINT) -> str | None:
     """Join the notes that are warnings, with a hint; None if there are none."""
     found = [note for note in notes if isinstance(note, WarningNote)]
     if not found:

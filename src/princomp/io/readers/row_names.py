@@ -68,13 +68,14 @@ def _rise_in_equal_steps(cells: NDArray[Any]) -> bool:
 
 
 def counting_notes(
-    name: str, cells: NDArray[Any], *, may_count: bool = True
+    name: str, cells: NDArray[Any], *, may_count: bool = True, leave_out: str = ""
 ) -> tuple[WarningNote, ...]:
     """Note on a first column that is analysed and goes up in equal steps, or holds dates.
 
-    Without ``may_count``, only dates and times are looked for.
+    Without ``may_count``, only dates and times are looked for. ``leave_out`` is what leaves the
+    column out of a frame.
     """
-    advice = f": leave it out with exclude=[{name!r}]"
+    advice = f": leave it out with {leave_out or f'exclude=[{name!r}]'}"
     if may_count and are_row_numbers(cells):
         what, advice = f"counts the rows from {cells[0]:.0f}", ""
     elif (
@@ -140,7 +141,13 @@ def _notes_on_numbers(label: str, first: Series) -> tuple[WarningNote, ...]:
     is_integer = first.dtype.is_integer()
     if not is_integer and not first.dtype.is_float():
         return ()
-    return counting_notes(label, first.to_numpy(), may_count=is_integer)
+    without = drop_call(label, pandas=first.implementation.is_pandas())
+    return counting_notes(label, first.to_numpy(), may_count=is_integer, leave_out=without)
+
+
+def drop_call(label: str, *, pandas: bool) -> str:
+    """Return the call that leaves a column out of a frame."""
+    return f"frame.drop({'columns=' if pandas else ''}[{label!r}])"
 
 
 def _whole_numbers_note(label: str, first: Series) -> tuple[WarningNote, ...]:
@@ -150,7 +157,8 @@ def _whole_numbers_note(label: str, first: Series) -> tuple[WarningNote, ...]:
     if not known.size or (known != np.trunc(known)).any():
         return ()
     words = f"the first column {label!r} holds whole numbers of a floating-point type and is "
-    return (WarningNote(f"{words}analysed: leave it out with exclude=[{label!r}]"),)
+    without = drop_call(label, pandas=first.implementation.is_pandas())
+    return (WarningNote(f"{words}analysed: leave it out with {without}"),)
 
 
 def id_candidates(names: Iterable[str], selection: Selection, choice: Choice) -> list[str]:

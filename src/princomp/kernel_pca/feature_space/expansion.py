@@ -26,6 +26,9 @@ from princomp.linalg import (
 
 # Numbers in a tile (2 MB of float64 stay in a core's cache), and numbers from which threads pay.
 _TILE_SIZE, _MIN_PARALLEL_SIZE = 2**18, 2**18
+# Kernels that are 1 for equal rows and fall to 0 with their distance. Rows whose scores differ by
+# more than this share from those of a row far from all points are not far.
+_VANISHING, _MAX_OFFSET = ("rbf", "laplacian"), 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +85,24 @@ class Expansion:
     def scores_from_kernel(self, values: FloatArray) -> FloatArray:
         """Compute scores from kernel values k(row, point) (n, m)."""
         return (values - self.centre) @ self.weights
+
+    def count_remote(self, rows: RowArray, scores: FloatArray) -> int:
+        """Count the rows whose kernel with every point is zero up to rounding.
+
+        Their scores, which are all the same, are those of a row of zeros in the kernel matrix.
+        """
+        if self.function.name not in _VANISHING:
+            return 0
+        offset = np.abs(scores + self.centre @ self.weights)
+        near = (offset <= _MAX_OFFSET * (self.centre @ np.abs(self.weights))).all(axis=1)
+        if not near.any():
+            return 0
+
+        def largest(tile: FloatArray) -> FloatArray:
+            return np.asarray(tile.max(axis=1, keepdims=True))
+
+        values = map_tiles(self.function, rows[near], self.sides, largest, 1, np.float64)
+        return int(np.count_nonzero(values < np.finfo(scores.dtype).eps))
 
     def squared_norms(self, rows: RowArray) -> FloatArray:
         """Compute the squared length of the centred image of each row (n,), in float64."""
