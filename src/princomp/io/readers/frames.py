@@ -202,8 +202,8 @@ def notes_on_rows(table: TableSource, frame: Frame | None = None) -> tuple[Warni
     """
     last_row = [table.row_origin.place_of(len(table.data) - 1).label]
     if frame is not None:
-        texts = [name for name, kind in frame.schema.items() if kind == nw.String]
-        last_row += frame.select(texts).tail(1).row(0) if texts else ()
+        texts = (name for name, kind in frame.schema.items() if kind == nw.String)
+        last_row += [frame.get_column(name).tail(1).to_list()[0] for name in texts]
     codes = code_notes(table.columns or (), table.data, in_frame=True)
     return (*codes, *totals_note(table.data, last_row))
 
