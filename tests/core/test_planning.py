@@ -18,7 +18,7 @@ from sklearn import decomposition
 from engines import on_partitions
 from princomp import PCA, plan
 from princomp.cli import options
-from princomp.core.plan import Plan, select_route
+from princomp.core.plan import Plan, cost_of, select_route
 from princomp.core.problem import SOLVERS, Problem, RouteChoice
 from princomp.core.request import PCAParameters, Request
 from princomp.core.routes.moments import (
@@ -32,7 +32,7 @@ from princomp.core.routes.row_gram import GRAM_ROWS, SEARCH_ROWS, SPARSE_GRAM_RO
 from princomp.core.routes.tiles import TILES
 from princomp.errors import NotAvailableError, ParameterError, ShapeError
 from princomp.linalg import limit_threads
-from princomp.summaries import Moments, block_rows, wide_block_rows
+from princomp.summaries import Moments, block_rows, stored_bytes, wide_block_rows
 
 ROUTES = [
     # rows, columns, components, stored entries → summary, solver
@@ -281,6 +281,7 @@ def test_planned_memory_is_close_to_the_measured_peak(rng, shape, parameters):
         ((6000, 6000), True, {"n_components": 20, "svd_solver": "sketch"}),
         ((400, 4000), False, {"svd_solver": "row_gram"}),
         ((50, 20_000), False, {"n_components": 40, "svd_solver": "randomized"}),
+        ((3000, 500), False, {"n_components": 100, "svd_solver": "arpack"}),
     ],
 )
 def test_planned_memory_is_enough(rng, shape, sparse, parameters):
@@ -336,6 +337,17 @@ def test_a_search_of_wide_sparse_rows_needs_little_room_per_column():
     problem = Problem(n, p, k, stored=10**6)
     assert select_route(problem).solver == "lanczos"
     assert Plan.of(problem, select_route(problem)).memory < 10 * 8 * k * p
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_are_read_whole_need_memory_for_themselves_at_least(dtype, rng):
+    X = sp.random_array((3000, 4000), density=0.02, rng=rng, format="csr", dtype=dtype)
+    for rows, stored in ((X, X.nnz), (X.toarray(), None)):
+        problem = Problem(*X.shape, 3, np.dtype(dtype).name, stored=stored, in_memory=False)
+        choice = RouteChoice("hold", "", "")
+        in_memory = problem._replace(in_memory=True)
+        then = cost_of(in_memory, select_route(in_memory)).memory
+        assert cost_of(problem, choice).memory >= stored_bytes(rows) + then
 
 
 def test_rows_are_read_whole_only_if_the_route_afterwards_fits():

@@ -106,6 +106,13 @@ def test_residuals_of_a_search_in_a_scatter_include_the_rounding_of_products(rng
         assert (np.linalg.norm(errors, axis=0) / values[0] <= 4 * found.residuals).all()
 
 
+def test_a_search_in_a_scatter_of_float32_rows_ends_well_below_their_rounding(rng):
+    X = rng.standard_normal((2000, 300), dtype=np.float32) * np.linspace(2, 1, 300, dtype="f4")
+    moments = Moments.of(X)
+    assert moments.unit == EPS32
+    assert search_scatter(moments, 3).residuals.max() <= EPS32 / 2
+
+
 def test_residuals_measured_on_a_device_are_relative_to_the_first_variance(rng):
     rows = on_strict.to_device(rng.standard_normal((400, 60)))
     on_device = moments_on(rows_of(rows), drop=False, precise=True)[0]
@@ -228,13 +235,15 @@ def test_a_scaled_sketch_of_fewer_rows_than_directions_includes_its_rounding(see
 
 @pytest.mark.parametrize("rows", [12, 200])
 @pytest.mark.parametrize("power", [-100, 100])
-@pytest.mark.parametrize("scale", [None, "unit"])
+@pytest.mark.parametrize("scale", [None, "unit", "given"])
 def test_a_sketch_of_rows_times_a_power_of_two_claims_the_same(rows, power, scale, rng):
     X = rng.standard_normal((rows, 60)) * 2.0 ** -np.sqrt(np.arange(60)) + 1
+    scale = np.linspace(0.5, 2, 60) if scale == "given" else scale
     plain, other = (
         PCA(3, svd_solver="sketch", scale=scale).fit(table) for table in (X, np.ldexp(X, power))
     )
-    expected = np.ldexp(plain.explained_variance_, 0 if scale else 2 * power)
+    power = 0 if isinstance(scale, str) else 2 * power
+    expected = np.ldexp(plain.explained_variance_, power)
     np.testing.assert_array_equal(other.explained_variance_, expected)
     np.testing.assert_array_equal(other.certificate_.residuals, plain.certificate_.residuals)
 

@@ -212,6 +212,20 @@ def test_the_objective_is_that_of_the_known_cells(weighted, rng, monkeypatch):
     assert found.objective == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_more_step_changes_no_cell_by_more_than_the_tolerance(weighted, rng):
+    """Relative to the root mean square of the table, whose cells converge slowly."""
+    X, missing = with_missing_cells(low_rank(rng, n=200, noise=2.0), 0.3, rng)
+    weights = rng.uniform(0.5, 2.0, 200) if weighted else None
+    table, _ = first_guess(X, missing, weights)
+    options = {"divisor_of": no_scaling, "centred": True}
+    assert fill_by_em(table, missing, weights, 2, **options).iterations > 50
+    step = fit_components(table, weights, 2, incomplete=np.arange(200), **options)
+    mean_square = np.average(((table - step.mean) ** 2).mean(axis=1), weights=weights)
+    changes = (step.fit - table)[missing]
+    assert np.abs(changes).max() <= methods.TOLERANCE * np.sqrt(mean_square)
+
+
 @pytest.mark.parametrize("shape", [(60, 8), (12, 30)])
 def test_filled_cells_have_the_unit_of_the_table(shape, rng):
     X, missing = with_missing_cells(low_rank(rng, *shape, k=1), 0.2, rng)
