@@ -263,6 +263,23 @@ def test_the_mean_of_heavy_rows_is_accurate_if_light_ones_are_far_away(kind, see
 
 
 @pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("shape", [(10, 2), (200, 6)])
+def test_a_small_table_is_refused_where_a_large_one_is(shape):
+    """Squares of 1e-157 lose digits; next to those of 1e-139 this would show, unlike 1e-135."""
+    signs = np.ones(shape)
+    for j in range(shape[1]):  # columns without correlation
+        signs[np.arange(shape[0]) // (j + 1) % 2 == 0, j] = -1.0
+    sizes = np.full(shape[1], 1e-157)
+    for first, accepted in ((1e-135, True), (1e-139, False), (1e-143, False)):
+        sizes[0] = first
+        if accepted:
+            variances = PCA().fit(signs * sizes).explained_variance_
+            assert variances[0] == pytest.approx(first**2, rel=0.2)
+        else:
+            with pytest.raises(NotFiniteError, match="spread of column 1 is too small"):
+                PCA().fit(signs * sizes)
+
+
 def test_squares_beyond_float64_are_refused_with_the_next_step(rng):
     with pytest.raises(ValueError, match=r"overflow float64[\s\S]*divide"):
         PCA().fit(rng.standard_normal((50, 3)) * 1e200)

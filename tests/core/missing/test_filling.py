@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from functools import partial
 
 import numpy as np
@@ -14,6 +15,7 @@ from princomp.core.missing import fill_table, methods
 from princomp.core.missing.methods import (
     fill_by_em,
     fill_by_nipals,
+    fill_new_rows,
     fit_components,
     has_converged,
     shrinkage,
@@ -215,7 +217,7 @@ def test_the_objective_is_that_of_the_known_cells(weighted, rng, monkeypatch):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_one_more_step_changes_no_cell_by_more_than_the_tolerance(weighted, rng):
     """Relative to the root mean square of the table, whose cells converge slowly."""
-    X, missing = with_missing_cells(low_rank(rng, n=200, noise=2.0), 0.3, rng)
+    X, missing = with_missing_cells(low_rank(rng, n=200, p=40, noise=2.0), 0.4, rng)
     weights = rng.uniform(0.5, 2.0, 200) if weighted else None
     table, _ = first_guess(X, missing, weights)
     options = {"divisor_of": no_scaling, "centred": True}
@@ -224,6 +226,21 @@ def test_one_more_step_changes_no_cell_by_more_than_the_tolerance(weighted, rng)
     mean_square = np.average(((table - step.mean) ** 2).mean(axis=1), weights=weights)
     changes = (step.fit - table)[missing]
     assert np.abs(changes).max() <= methods.TOLERANCE * np.sqrt(mean_square)
+
+
+def test_rows_are_filled_in_parts_that_take_little_memory(rng):
+    """Each row needs a k × k matrix of its own."""
+    n, p = 6000, 40
+    model = PCA(p - 1).fit(rng.standard_normal((300, p)))
+    rows, _ = with_missing_cells(rng.standard_normal((n, p)), 0.3, rng)
+    tracemalloc.start()
+    try:
+        filled = fill_new_rows(rows, model._result, "em")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert np.isfinite(filled).all()
+    assert peak < n * (p - 1) ** 2 * 8
 
 
 @pytest.mark.parametrize("shape", [(60, 8), (12, 30)])

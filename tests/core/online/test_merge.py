@@ -236,6 +236,15 @@ def test_the_hint_for_missing_components_works(options, p, hint, monkeypatch):
     np.testing.assert_allclose(merged.explained_variance_, variances[:2], rtol=0, atol=error)
 
 
+def test_the_hint_for_missing_components_keeps_the_memory_limit(rng):
+    """Neither 599 components nor a scatter of 3,000 columns, with their copies, fit in 40 MB."""
+    X = rng.standard_normal((600, 3000), dtype=np.float32) * np.r_[9, 7, np.ones(2998)]
+    model = PCA(2, svd_solver="arpack", tol=1e-2, memory_limit="40MB").fit(X.astype("f4"))
+    with pytest.raises(NotAvailableError, match="only 2 of 599 components") as caught:
+        model.merge(model)
+    assert "svd_solver='sketch' and a whole number of components" in caught.value.hint
+
+
 def test_the_hint_for_a_truncated_model_works(monkeypatch):
     """All components of a wide fit stand for its rows, until it is truncated."""
     monkeypatch.setattr(princomp.core.routes.triangle, "SMALL_TABLE_SIZE", 900)
