@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from sklearn import decomposition
 
 from engines import on_partitions
+from kernels.instruction_sets import kernels_of
 from princomp import PCA, plan
 from princomp.cli import options
 from princomp.core.plan import Plan, cost_of, select_route
@@ -320,6 +321,18 @@ def test_planned_memory_is_enough(rng, shape, sparse, parameters):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+    assert peak < planned
+
+
+def test_planned_memory_is_enough_without_compiled_kernels(rng):
+    X = rng.standard_normal((20_000, 100))
+    with kernels_of("numpy"):
+        tracemalloc.start()
+        try:
+            planned = PCA(3).fit(X).plan_.memory
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
     assert peak < planned
 
 

@@ -340,6 +340,14 @@ def test_a_table_that_needs_no_component_has_converged(rng):
     assert (filled.iterations, filled.converged, filled.change) == (0, True, 0.0)
 
 
+def test_a_table_without_any_spread_has_converged():
+    table, missing = np.ones((6, 3)), np.zeros((6, 3), dtype=bool)
+    missing[[0, 3], [1, 2]] = True
+    found = fill_by_em(table, missing, None, 1, divisor_of=no_scaling, centred=True)
+    assert (found.iterations, found.converged, found.change) == (1, True, 0.0)
+    assert (table == 1.0).all()
+
+
 def test_missing_convergence_is_reported(rng, monkeypatch):
     monkeypatch.setattr(methods, "MAX_ITERATIONS", 3)
     X, _ = with_missing_cells(low_rank(rng), 0.2, rng)
