@@ -10,7 +10,13 @@ from sklearn import decomposition
 
 from helpers import EPS
 from princomp import PCA, Moments, load, svd
-from princomp.errors import ColumnError, NotAvailableError, ParameterError, ShapeError
+from princomp.errors import (
+    ColumnError,
+    NotAvailableError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
+)
 
 
 @pytest.mark.parametrize("solver", ["auto", "full", "covariance_eigh", "row_gram", "lanczos"])
@@ -272,3 +278,7 @@ def test_rows_from_scores_in_batches_are_those_of_all(rng):
         batches = (scores[start:stop] for start, stop in pairwise(cuts))
         found = model.inverse_transform(batches)
         np.testing.assert_allclose(found, expected, rtol=0, atol=64 * EPS * np.abs(expected).max())
+    scores[25, 1] = np.inf
+    with pytest.raises(NotFiniteError) as caught:
+        model.inverse_transform(iter([scores[:20], scores[20:]]))
+    assert caught.value.place["row"] == 25

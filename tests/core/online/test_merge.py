@@ -364,6 +364,17 @@ def test_the_certificate_counts_the_rounding_of_many_merges(seed):
     assert 100 * EPS < error < model._result.spectrum.roundoff
 
 
+def test_the_merges_of_both_models_count(table):
+    part, models = PCA(1).fit(table), []
+    for _ in range(2):
+        models.append(PCA(1).fit(table))
+        for _ in range(150):
+            models[-1].merge(part)
+        assert models[-1].summary_.lost is None
+    one, other = models
+    assert one.merge(other).summary_.lost.min() > 0.0
+
+
 def test_the_rounding_of_many_merges_does_not_depend_on_units():
     batch, errors = np.random.default_rng(8).standard_normal((3, 2)), []
     for power in (0, -40):
