@@ -131,7 +131,7 @@ $(MEASURED): $(ENGINES) tests/branches/requirements.txt
 # The tests that reach the rooms of tests/branches/coveragerc, and those of the kernels.
 REACHING := $(addprefix tests/, summaries laws references solvers core estimators io/checkpoints \
   io/test_model_file.py io/test_model_file_altered.py io/test_model_parts.py io/test_outputs.py \
-  rules/test_rules_in_fits.py \
+  io/test_leftovers.py rules/test_rules_in_fits.py \
   engines/test_device.py engines/test_device_stream.py)
 KERNELS_BUILT := build/coverage/kernels
 

@@ -80,3 +80,11 @@ def test_a_search_ends_once_a_rule_has_decided(solver, rng):
     model = PCA("kaiser", svd_solver=solver).fit(X)
     assert model.n_components_ == 3
     assert len(model._result.spectrum.variances) < 80
+
+
+def test_a_rule_that_keeps_as_many_components_as_were_found_needs_no_more(rng):
+    """A search begins with 16 components."""
+    strong = rng.standard_normal((100, 16)) @ np.linalg.qr(rng.standard_normal((30, 16)))[0].T
+    rows = 20 * strong + rng.standard_normal((100, 30))
+    model = PCA("permutation", svd_solver="lanczos", random_state=0).fit(rows)
+    assert model.n_components_ == len(model._result.spectrum.variances) == 16

@@ -332,7 +332,8 @@ def test_wide_rows_read_once_are_sketched_and_the_plan_says_so(monkeypatch, rng)
     model = PCA(3).fit(X[i : i + 7] for i in range(0, 60, 7))
     assert (model.plan_.summary, model.plan_.solver, model.plan_.passes) == ("sketch", "nystrom", 1)
     assert "seen once" in model.plan_.reasons[0]
-    assert "estimated residual" in model.plan_.reasons[1]
+    largest = f"{model.certificate_.residuals.max():.0e}"
+    assert f"estimated residual of the sketch: up to {largest} of" in model.plan_.reasons[1]
     # Rows of rank 3: nothing is lost but rounding.
     np.testing.assert_allclose(model.explained_variance_, truth(X)[0][:3], rtol=1e-9)
     for k in (0.9, None, "mle"):

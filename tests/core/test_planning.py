@@ -16,23 +16,31 @@ import scipy.sparse as sp
 from sklearn import decomposition
 
 from engines import on_partitions
+from kernels.instruction_sets import kernels_of
 from princomp import PCA, plan
 from princomp.cli import options
-from princomp.core.plan import Plan, select_route
+from princomp.core.plan import Plan, cost_of, select_route
 from princomp.core.problem import SOLVERS, Problem, RouteChoice
 from princomp.core.request import PCAParameters, Request
+from princomp.core.routes.krylov import KRYLOV
+from princomp.core.routes.lanczos import LANCZOS
 from princomp.core.routes.moments import (
     ENGINE_COLUMNS,
     LANCZOS_COLUMNS,
+    MOMENTS,
     SCATTER_COLUMNS,
+    SCATTER_SEARCH,
     SEARCH_COLUMNS,
     SPARSE_SCATTER,
 )
-from princomp.core.routes.row_gram import GRAM_ROWS, SEARCH_ROWS, SPARSE_GRAM_ROWS
+from princomp.core.routes.randomized import RANDOMIZED
+from princomp.core.routes.row_gram import GRAM_ROWS, ROW_GRAM, SEARCH_ROWS, SPARSE_GRAM_ROWS
+from princomp.core.routes.sketch import SKETCH
 from princomp.core.routes.tiles import TILES
+from princomp.core.routes.triangle import TRIANGLE
 from princomp.errors import NotAvailableError, ParameterError, ShapeError
 from princomp.linalg import limit_threads
-from princomp.summaries import Moments, block_rows, wide_block_rows
+from princomp.summaries import Moments, block_rows, stored_bytes, wide_block_rows
 
 ROUTES = [
     # rows, columns, components, stored entries → summary, solver
@@ -96,6 +104,22 @@ def test_there_is_a_route_for_every_shape(n_components, stored, in_memory):
     for n, p in product(sizes, sizes):
         problem = Problem(n, p, n_components, stored=stored, in_memory=in_memory)
         assert select_route(problem).reason
+
+
+@pytest.mark.parametrize("stored", [None, 10**5])
+@pytest.mark.parametrize("n_components", [None, 3, 500, 0.9, "mle", "kaiser"])
+def test_a_route_that_does_not_apply_has_an_empty_reason(n_components, stored):
+    routes = (
+        KRYLOV, LANCZOS, MOMENTS, RANDOMIZED, ROW_GRAM, SCATTER_SEARCH, SKETCH, TILES, TRIANGLE,
+    )  # fmt: skip
+    sizes, reasons = (100, SEARCH_ROWS, SPARSE_SCATTER, GRAM_ROWS + 1), set()
+    for n, p, in_memory, once in product(sizes, sizes, (True, False), (True, False)):
+        problem = Problem(
+            n, p, n_components, stored=stored, in_memory=in_memory, repeatable=in_memory or not once
+        )
+        reasons |= {route.applies(problem) for route in routes}
+    assert all(isinstance(reason, str) for reason in reasons)
+    assert "" in reasons
 
 
 @pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "auto"])
@@ -281,6 +305,9 @@ def test_planned_memory_is_close_to_the_measured_peak(rng, shape, parameters):
         ((6000, 6000), True, {"n_components": 20, "svd_solver": "sketch"}),
         ((400, 4000), False, {"svd_solver": "row_gram"}),
         ((50, 20_000), False, {"n_components": 40, "svd_solver": "randomized"}),
+        ((3000, 500), False, {"n_components": 100, "svd_solver": "arpack"}),
+        ((600, 600), False, {"n_components": 300, "svd_solver": "arpack"}),
+        ((1000, 1000), False, {"n_components": 200, "svd_solver": "arpack"}),
     ],
 )
 def test_planned_memory_is_enough(rng, shape, sparse, parameters):
@@ -294,6 +321,18 @@ def test_planned_memory_is_enough(rng, shape, sparse, parameters):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+    assert peak < planned
+
+
+def test_planned_memory_is_enough_without_compiled_kernels(rng):
+    X = rng.standard_normal((20_000, 100))
+    with kernels_of("numpy"):
+        tracemalloc.start()
+        try:
+            planned = PCA(3).fit(X).plan_.memory
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
     assert peak < planned
 
 
@@ -336,6 +375,19 @@ def test_a_search_of_wide_sparse_rows_needs_little_room_per_column():
     problem = Problem(n, p, k, stored=10**6)
     assert select_route(problem).solver == "lanczos"
     assert Plan.of(problem, select_route(problem)).memory < 10 * 8 * k * p
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_are_read_whole_need_memory_for_themselves_at_least(dtype, rng):
+    X = sp.random_array((3000, 4000), density=0.02, rng=rng, format="csr", dtype=dtype)
+    few = sp.random_array((30_000, 40), density=1e-4, rng=rng, format="csr", dtype=dtype)
+    for rows, stored in ((X, X.nnz), (few, few.nnz), (X.toarray(), None)):
+        problem = Problem(*rows.shape, 3, np.dtype(dtype).name, stored=stored, in_memory=False)
+        choice = RouteChoice("hold", "", "")
+        in_memory = problem._replace(in_memory=True)
+        then = cost_of(in_memory, select_route(in_memory)).memory
+        assert problem.itemsize == rows.dtype.itemsize
+        assert cost_of(problem, choice).memory >= stored_bytes(rows) + then
 
 
 def test_rows_are_read_whole_only_if_the_route_afterwards_fits():

@@ -67,7 +67,11 @@ def test_scores_with_numbered_names_are_taken_in_their_order(first, frame):
 
 
 @pytest.mark.parametrize(
-    "names", [["PC2", "PC3"], ["PC1", "PC3"], ["slope", "level"], ["PC1", "x2"]]
+    "names",
+    [
+        *(["PC2", "PC3"], ["PC1", "PC3"], ["slope", "level"], ["PC1", "x2"]),
+        *(["PC1", "2"], ["1", "PC2"]),
+    ],
 )
 def test_other_names_of_scores_raise_a_warning(names, frame):
     model = PCA(2).fit(frame)

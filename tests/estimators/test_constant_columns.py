@@ -146,6 +146,12 @@ def test_a_rule_that_keeps_other_components_because_of_constant_columns_warns(ru
         _ = PCA(rule).partial_fit(wide).components_
 
 
+def test_a_rule_warns_if_a_single_column_varies(rng):
+    rows = np.c_[rng.standard_normal(40), np.ones((40, 2))]
+    with pytest.warns(UserWarning, match="2 constant columns counted: 'kaiser' keeps 1 comp.*, 0 "):
+        PCA("kaiser").fit(rows)
+
+
 @pytest.mark.filterwarnings("default")  # the command prints them
 def test_choose_names_all_rules_that_count_constant_columns(princomp, tmp_path):
     _, wide = low_rank(10, 30)

@@ -1,6 +1,8 @@
 """Models of a covariance or a summary, saved models, attributes and column names."""
 
+import tracemalloc
 from copy import deepcopy
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -8,7 +10,13 @@ from sklearn import decomposition
 
 from helpers import EPS
 from princomp import PCA, Moments, load, svd
-from princomp.errors import ColumnError, NotAvailableError, ParameterError, ShapeError
+from princomp.errors import (
+    ColumnError,
+    NotAvailableError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
+)
 
 
 @pytest.mark.parametrize("solver", ["auto", "full", "covariance_eigh", "row_gram", "lanczos"])
@@ -247,3 +255,30 @@ def test_a_summary_of_one_row_has_no_variances():
 def test_rows_from_scores_have_the_precision_of_the_scores(dtype, rng):
     model = PCA(2).fit(rng.standard_normal((40, 5)).astype(np.float32))
     assert model.inverse_transform(np.ones((3, 2), dtype)).dtype == dtype
+
+
+def test_rows_from_scores_are_not_copied(rng):
+    model = PCA(3).fit(rng.standard_normal((100, 100)))
+    scores = rng.standard_normal((20_000, 3))
+    model.inverse_transform(scores[:10])  # loads what it needs
+    tracemalloc.start()
+    try:
+        rows = model.inverse_transform(scores)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.5 * rows.nbytes
+
+
+def test_rows_from_scores_in_batches_are_those_of_all(rng):
+    model = PCA(3).fit(rng.standard_normal((100, 10)))
+    scores = rng.standard_normal((50, 3))
+    expected = model.inverse_transform(scores)
+    for cuts in ([0, 50], [0, 20, 50], [0, 10, 11, 50]):
+        batches = (scores[start:stop] for start, stop in pairwise(cuts))
+        found = model.inverse_transform(batches)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=64 * EPS * np.abs(expected).max())
+    scores[25, 1] = np.inf
+    with pytest.raises(NotFiniteError) as caught:
+        model.inverse_transform(iter([scores[:20], scores[20:]]))
+    assert caught.value.place["row"] == 25

@@ -263,6 +263,19 @@ def test_the_mean_of_heavy_rows_is_accurate_if_light_ones_are_far_away(kind, see
 
 
 @pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("small", [1e-157, 1e-170])
+@pytest.mark.parametrize("first", [1e-135, 1e-139, 1e-143, 1e-155])
+def test_a_small_table_is_refused_where_a_large_one_is(first, small):
+    """Squares of 1e-157 lose digits, and those of 1e-170 all; next to 1e-135 none of them count."""
+    rows = np.c_[np.tile([1.0, -1.0], 6), np.repeat([3.0, 1.0], 6)] * [first, small]
+    if first == 1e-135:
+        variances = PCA().fit(rows).explained_variance_
+        assert variances[0] == pytest.approx(first**2 * 12 / 11, rel=64 * EPS)
+    else:
+        with pytest.raises(NotFiniteError, match=r"spread of column [01] is too small"):
+            PCA().fit(rows)
+
+
 def test_squares_beyond_float64_are_refused_with_the_next_step(rng):
     with pytest.raises(ValueError, match=r"overflow float64[\s\S]*divide"):
         PCA().fit(rng.standard_normal((50, 3)) * 1e200)

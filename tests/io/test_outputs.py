@@ -387,6 +387,27 @@ def test_no_file_appears_if_another_program_has_written_one_of_them(tmp_path):
     assert files_in(tmp_path) == ["three", "two"]
 
 
+def test_an_error_in_the_renaming_names_the_files_that_are_in_place(tmp_path, monkeypatch):
+    replace = os.replace
+
+    def replace_all_but_one(source, target):
+        if target.name == "three":
+            raise OSError(errno.EIO, "Input/output error")
+        replace(source, target)
+
+    def write_all():
+        with all_or_none():
+            for name in ("one", "two", "three", "four"):
+                with atomic_write(tmp_path / name, force=True) as file:
+                    file.write(b"mine")
+
+    monkeypatch.setattr(os, "replace", replace_all_but_one)
+    with pytest.raises(OutputError, match="three: could not be written: Input/output") as caught:
+        write_all()
+    assert "Already written: one, two. Choose another folder" in caught.value.hint
+    assert files_in(tmp_path) == ["one", "two"]
+
+
 def test_a_zero_byte_in_a_name_is_refused_with_the_name(tmp_path):
     name, rows = f"{tmp_path}/a\0b.csv", np.eye(3)
     model = PCA(1).fit(rows)

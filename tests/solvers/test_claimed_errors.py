@@ -106,6 +106,13 @@ def test_residuals_of_a_search_in_a_scatter_include_the_rounding_of_products(rng
         assert (np.linalg.norm(errors, axis=0) / values[0] <= 4 * found.residuals).all()
 
 
+def test_a_search_in_a_scatter_of_float32_rows_ends_well_below_their_rounding(rng):
+    X = rng.standard_normal((2000, 300), dtype=np.float32) * np.linspace(2, 1, 300, dtype="f4")
+    moments = Moments.of(X)
+    assert moments.unit == EPS32
+    assert search_scatter(moments, 3).residuals.max() <= EPS32 / 2
+
+
 def test_residuals_measured_on_a_device_are_relative_to_the_first_variance(rng):
     rows = on_strict.to_device(rng.standard_normal((400, 60)))
     on_device = moments_on(rows_of(rows), drop=False, precise=True)[0]
@@ -237,6 +244,18 @@ def test_a_sketch_of_rows_times_a_power_of_two_claims_the_same(rows, power, scal
     expected = np.ldexp(plain.explained_variance_, 0 if scale else 2 * power)
     np.testing.assert_array_equal(other.explained_variance_, expected)
     np.testing.assert_array_equal(other.certificate_.residuals, plain.certificate_.residuals)
+
+
+def test_a_sketch_with_unequal_divisors_claims_the_same_in_any_unit():
+    """It leaves out rounding errors only, which the divisors enlarge."""
+    n, p = 17, 300
+    rows = 1 / (1 + np.arange(n)[:, None] + np.arange(p))  # a Hilbert matrix
+    rows *= 10.0 ** -np.random.default_rng(0).permutation(np.linspace(0, 10, p))
+    model = PCA(1, svd_solver="sketch", scale=rows.std(axis=0, ddof=1))
+    small, plain, large = (
+        model.fit(np.ldexp(rows, power)).certificate_.residuals[0] for power in (-100, 0, 100)
+    )
+    assert small == plain == large < 1e-9
 
 
 @pytest.mark.parametrize("rows", [12, 200])

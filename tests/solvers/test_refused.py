@@ -34,6 +34,11 @@ def test_a_spectrum_refuses_invalid_variances_and_axes():
     assert Spectrum.measured(two, np.eye(2), orthogonality=0.0, **known).k == 2
 
 
+def test_negative_variances_of_a_spectrum_count_as_zero():
+    spectrum = Spectrum(np.array([2.0, 0.5, -1e-17, -3e-17]), np.eye(2, 4), 2.5, 1e-15)
+    np.testing.assert_array_equal(spectrum.variances, [2.0, 0.5, 0.0, 0.0])
+
+
 @pytest.mark.parametrize("place", range(3))
 def test_a_spectrum_refuses_any_axis_whose_length_is_not_one(place):
     axes = np.eye(3)

@@ -202,6 +202,22 @@ def test_few_directions_of_a_large_table_are_found_to_rounding(dtype, shape, mea
 
 
 @pytest.mark.usefixtures("_routes_of_large_tables")
+def test_a_given_tolerance_saves_passes(rng):
+    X = rng.standard_normal((500, 400)) * np.r_[np.linspace(12, 5, 8), np.ones(392)]
+    exact, rough = (PCA(8, tol=tol).fit(X) for tol in (0.0, 1e-3))
+    assert exact.plan_.solver == rough.plan_.solver == "lanczos"
+    assert rough.plan_.passes < exact.plan_.passes
+    assert exact.certificate_.residuals.max() <= 64 * EPS
+    assert rough.certificate_.residuals.max() <= 1e-3
+
+
+def test_a_requested_search_of_sparse_float32_rows_multiplies_in_float64(rng):
+    X = sp.random_array((2500, 2100), density=0.01, rng=rng, format="csr", dtype=np.float32)
+    model = PCA(2, svd_solver="lanczos").fit(X)
+    assert model.certificate_.residuals.max() <= 64 * EPS
+
+
+@pytest.mark.usefixtures("_routes_of_large_tables")
 @every_dtype
 def test_a_flat_spectrum_of_wide_rows_falls_back_to_row_products(dtype, rng):
     X = (rng.standard_normal((300, 2000)) + 3).astype(dtype)

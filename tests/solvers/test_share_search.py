@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from helpers import EPS, sine
+from helpers import EPS, sine, with_singular_values
 from princomp import PCA
 from princomp.core.plan import select_route
 from princomp.core.problem import Problem
@@ -149,3 +149,13 @@ def test_a_search_with_a_fallback_needs_memory_for_a_scatter():
     assert select_route(problem).summary == "columns"
     with pytest.raises(MemoryLimitError, match="scatter"):
         select_route(problem._replace(memory_limit=2**27))
+
+
+def test_a_search_whose_tolerance_may_hide_copies_is_given_up(rng):
+    """Blocks of 16 vectors find 16 of 40 equal variances; 20 components make up the share."""
+    n, p = 500, 400
+    variances = np.r_[1.0, np.full(40, 0.012), np.full(15, 0.005), np.full(p - 56, 1e-7)]
+    X = with_singular_values(n, np.sqrt(variances), rng)[0]
+    columns = Columns.of(X)
+    rows = centre_rows(X, columns.mean, columns.mean_low, columns.column_scatter, None, None)
+    assert search_rows_share(rows, columns, 0.79, tol=1e-3)[0] is None

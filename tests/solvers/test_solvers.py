@@ -375,6 +375,15 @@ def test_normalised_powers_keep_weak_components(normalizer, rng):
     np.testing.assert_allclose(model.singular_values_, sigma[:4], rtol=1e-12)
 
 
+@pytest.mark.parametrize("powers", [3, 4])
+def test_a_few_powers_keep_weak_components(powers, rng):
+    """Three powers of 1e-3 squared are below the rounding of the first direction."""
+    sigma = np.r_[1, 1e-3, 5e-4, np.full(20, 1e-6)]
+    X = with_singular_values(300, sigma, rng, p=60)[0]
+    model = PCA(3, svd_solver="randomized", random_state=0, iterated_power=powers).fit(X)
+    np.testing.assert_allclose(model.singular_values_, sigma[:3], rtol=1e-9)
+
+
 # ---- svd() ------------------------------------------------------------------------------------
 
 

@@ -104,6 +104,31 @@ def test_a_column_left_constant_has_exactly_zero_scatter(rng):
     assert changed.lost.max() > 0
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_columns_and_sketches_are_those_of_the_host(weighted, rng):
+    X, weights = rng.standard_normal((60, P)) + 1, None
+    table, kind = rows_of(on_strict.to_device(X)), SketchOf(2, seed=1)
+    if weighted:
+        weights = rng.integers(0, 3, 60).astype(float)
+        table = table.weighted(weights)
+    for (found, dropped), expected in (
+        (columns_on(table, drop=True), Columns.of(X, weights)),
+        (sketch_on(table, kind, drop=True, precise=False), kind.of(X, weights)),
+    ):
+        assert type(found) is type(expected)
+        assert (found.rows, found.count, dropped) == (expected.rows, expected.count, 0)
+        np.testing.assert_allclose(found.mean, expected.mean, rtol=0, atol=64 * EPS)
+        largest = expected.column_scatter.max()
+        np.testing.assert_allclose(
+            found.column_scatter, expected.column_scatter, rtol=0, atol=256 * EPS * largest
+        )
+        if found.kind == "Sketch":
+            size = np.linalg.norm(expected.product)
+            np.testing.assert_allclose(
+                found.product, expected.product, rtol=0, atol=256 * EPS * size
+            )
+
+
 @pytest.mark.parametrize("reason", ["weightless", "missing"])
 def test_a_table_without_usable_rows_is_empty(reason):
     X = np.full((7, P), np.nan if reason == "missing" else 1.0)

@@ -94,9 +94,9 @@ class AppliedRule:
     def _warn_of_constant_columns(self, known: Known, decision: Decision) -> None:
         """Warn if the rule keeps another number of components because of constant columns."""
         constant = constant_columns(self._summary)
-        varying = known.columns - constant.size
-        if not known.centred or self._dropped.size or not 0 < varying < known.columns:
+        if not known.centred or self._dropped.size or not constant.size:
             return
+        varying = known.columns - constant.size  # no rule applies if all columns are constant
         without = replace(
             known,
             columns=varying,

@@ -408,7 +408,7 @@ def open_scores(X: object, open_table: Callable[[Any], Rows] = open_rows) -> Any
 def _are_numbered(names: list[str]) -> bool:
     """Whether names end in 0, 1, … or 1, 2, …, after the same text: PC1, pca0, column_0."""
     text = names[0].rstrip("0123456789")
-    ends = [name.removeprefix(text) for name in names]
+    ends = [name.removeprefix(text) if name.startswith(text) else "" for name in names]
     numbers = [int(end) if end.isdecimal() else -1 for end in ends]
     return numbers in ([*range(len(names))], [*range(1, len(names) + 1)])
 

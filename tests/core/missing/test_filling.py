@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from functools import partial
 
 import numpy as np
@@ -14,6 +15,7 @@ from princomp.core.missing import fill_table, methods
 from princomp.core.missing.methods import (
     fill_by_em,
     fill_by_nipals,
+    fill_new_rows,
     fit_components,
     has_converged,
     shrinkage,
@@ -212,6 +214,35 @@ def test_the_objective_is_that_of_the_known_cells(weighted, rng, monkeypatch):
     assert found.objective == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_more_step_changes_no_cell_by_more_than_the_tolerance(weighted, rng):
+    """Relative to the root mean square of the table, whose cells converge slowly."""
+    X, missing = with_missing_cells(low_rank(rng, n=200, p=40, noise=2.0), 0.4, rng)
+    weights = rng.uniform(0.5, 2.0, 200) if weighted else None
+    table, _ = first_guess(X, missing, weights)
+    options = {"divisor_of": no_scaling, "centred": True}
+    assert fill_by_em(table, missing, weights, 2, **options).iterations > 50
+    step = fit_components(table, weights, 2, incomplete=np.arange(200), **options)
+    mean_square = np.average(((table - step.mean) ** 2).mean(axis=1), weights=weights)
+    changes = (step.fit - table)[missing]
+    assert np.abs(changes).max() <= methods.TOLERANCE * np.sqrt(mean_square)
+
+
+def test_rows_are_filled_in_parts_that_take_little_memory(rng):
+    """Each row needs a k × k matrix of its own."""
+    n, p = 6000, 40
+    model = PCA(p - 1).fit(rng.standard_normal((300, p)))
+    rows, _ = with_missing_cells(rng.standard_normal((n, p)), 0.3, rng)
+    tracemalloc.start()
+    try:
+        filled = fill_new_rows(rows, model._result, "em")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert np.isfinite(filled).all()
+    assert peak < n * (p - 1) ** 2 * 8
+
+
 @pytest.mark.parametrize("shape", [(60, 8), (12, 30)])
 def test_filled_cells_have_the_unit_of_the_table(shape, rng):
     X, missing = with_missing_cells(low_rank(rng, *shape, k=1), 0.2, rng)
@@ -307,6 +338,14 @@ def test_a_table_that_needs_no_component_has_converged(rng):
     X, _ = with_missing_cells(low_rank(rng), 0.2, rng)
     filled = fill_table(X, None, Request(0, fill="nipals"))[2]
     assert (filled.iterations, filled.converged, filled.change) == (0, True, 0.0)
+
+
+def test_a_table_without_any_spread_has_converged():
+    table, missing = np.ones((6, 3)), np.zeros((6, 3), dtype=bool)
+    missing[[0, 3], [1, 2]] = True
+    found = fill_by_em(table, missing, None, 1, divisor_of=no_scaling, centred=True)
+    assert (found.iterations, found.converged, found.change) == (1, True, 0.0)
+    assert (table == 1.0).all()
 
 
 def test_missing_convergence_is_reported(rng, monkeypatch):

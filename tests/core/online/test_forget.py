@@ -153,11 +153,13 @@ def test_rows_that_were_never_added_cannot_be_forgotten(table, rng):
 
 @pytest.mark.parametrize("solver", ["auto", "sketch"])
 def test_as_many_rows_that_were_never_added_cannot_be_forgotten(table, solver):
-    shifted, other = table.copy(), np.random.default_rng(99).standard_normal(table.shape)
+    shifted, lowered = table.copy(), table.copy()
     shifted[:, 3] += 1e-4
+    lowered[:, 3] -= 1e-4
+    other = np.random.default_rng(99).standard_normal(table.shape)
     turned = table.copy()
     turned[0] *= 1 + 1e-6
-    for rows in (shifted, other, turned):
+    for rows in (shifted, lowered, other, turned):
         model = PCA(2, svd_solver=solver).partial_fit(table)
         before = bits(model)
         with pytest.raises(ShapeError, match=r"rows to remove (are not those|spread further)"):
@@ -166,7 +168,7 @@ def test_as_many_rows_that_were_never_added_cannot_be_forgotten(table, solver):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("mean", [0.0, 0.1, 1e6, 1e15])
+@pytest.mark.parametrize("mean", [0.0, 0.1, 1e6, 1e15, -1e6])
 def test_all_rows_can_be_forgotten_in_any_order(dtype, mean):
     """Sums in another order differ by rounding; a constant column has no scatter but that."""
     rng = np.random.default_rng(17)

@@ -216,7 +216,7 @@ def test_forgetting_turns_a_triangle_into_a_scatter():
 @pytest.mark.parametrize(
     ("options", "p", "hint"),
     [
-        ({"svd_solver": "arpack"}, 70, "svd_solver='covariance_eigh'"),
+        ({"svd_solver": "arpack"}, 70, "'covariance_eigh', which keeps a scatter of 39 kB"),
         ({"memory_limit": "50MB"}, 300, "n_components=None: all 89 components, of 214 kB"),
         ({"memory_limit": "5MB"}, 400, "n_components=None"),
     ],
@@ -234,6 +234,15 @@ def test_the_hint_for_missing_components_works(options, p, hint, monkeypatch):
     variances = truth(X)[0]
     error = 8 * 400 * EPS * variances.sum()
     np.testing.assert_allclose(merged.explained_variance_, variances[:2], rtol=0, atol=error)
+
+
+def test_the_hint_for_missing_components_keeps_the_memory_limit(rng):
+    """Neither 599 components nor a scatter of 3,000 columns, with their copies, fit in 40 MB."""
+    X = rng.standard_normal((600, 3000), dtype=np.float32) * np.r_[9, 7, np.ones(2998)]
+    model = PCA(2, svd_solver="arpack", tol=1e-2, memory_limit="40MB").fit(X.astype("f4"))
+    with pytest.raises(NotAvailableError, match="only 2 of 599 components") as caught:
+        model.merge(model)
+    assert "svd_solver='sketch' and a whole number of components" in caught.value.hint
 
 
 def test_the_hint_for_a_truncated_model_works(monkeypatch):
@@ -266,6 +275,7 @@ def test_both_models_continue_after_a_merge(table):
     b.partial_fit(table[150:]).forget(table[150:])
     assert_close(a, PCA().fit(table))
     assert_close(b, PCA().fit(table[60:150]))
+    assert a.certificate_.bytes_read == table.nbytes
     with pytest.warns(UserWarning, match="these count twice"):
         a.merge(a)
     np.testing.assert_allclose(a.mean_, table.mean(axis=0), rtol=1e-13)
@@ -387,6 +397,28 @@ def test_the_certificate_counts_the_rounding_of_many_merges(seed):
     exact = count * sum((x - sum(values) / 3) ** 2 for x in values)
     error = abs(Fraction(float(model.summary_.scatter.item())) / exact - 1)
     assert 100 * EPS < error < model._result.spectrum.roundoff
+
+
+def test_the_merges_of_both_models_count(table):
+    part, models = PCA(1).fit(table), []
+    for _ in range(2):
+        models.append(PCA(1).fit(table))
+        for _ in range(150):
+            models[-1].merge(part)
+        assert models[-1].summary_.lost is None
+    one, other = models
+    assert one.merge(other).summary_.lost.min() > 0.0
+
+
+def test_the_rounding_of_many_merges_does_not_depend_on_units():
+    batch, errors = np.random.default_rng(8).standard_normal((3, 2)), []
+    for power in (0, -40):
+        rows = np.ldexp(batch, power)
+        model, part = PCA(1).fit(rows), PCA(1).fit(rows)
+        for _ in range(300):
+            model.merge(part)
+        errors.append(model._result.spectrum.roundoff)
+    assert errors[0] == errors[1]
 
 
 def test_fits_of_equal_rows_merge():

@@ -283,6 +283,19 @@ def test_changed_rows_of_any_magnitude_are_refused(power, rng):
         changed(second)
 
 
+def test_the_difference_of_two_passes_does_not_depend_on_the_lengths_of_vectors(rng):
+    one = rng.standard_normal((300, 50))
+    other = one + 1e-6 * rng.standard_normal(one.shape)
+    first, second = rng.standard_normal((2, 50, 4))
+    found = []
+    for power in (-3, 0, 3):
+        known, vectors = np.ldexp(first, power), np.ldexp(second, 2 * power)
+        steady = SteadyRows(lambda q: other.T @ (other @ q), known=(known, one.T @ (one @ known)))
+        steady(vectors)
+        found.append(steady.difference)
+    assert found[0] == found[1] == found[2] > 0.0
+
+
 def test_rows_that_changed_little_after_the_first_pass_are_refused(rng):
     """No residual shows it, since the products of the other passes agree with each other."""
     scatter = np.diag(2.0 ** -np.arange(60))

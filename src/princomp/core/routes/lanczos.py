@@ -83,7 +83,7 @@ class LanczosRoute:
         return "" if TRIANGLE.applies(problem) else why_search_rows(problem)
 
     def cost(self, problem: Problem) -> Cost:
-        """Panels of rows, the search space, and axes."""
+        """Panels of rows, the search space, the operator projected on it, and axes."""
         n, p = problem.rows, problem.columns
         k = problem.max_components
         side = p if p <= n or problem.stored is None else n
@@ -92,7 +92,9 @@ class LanczosRoute:
         else:
             space = max_search_vectors(side, k)
         room = min(space + 4 * search_block_width(k), side)
-        return Cost(panels_in_flight(problem) + side * room * 8 + 3 * k * (n + p) * 8, None)
+        # The projected operator is copied and decomposed.
+        space_bytes = (side + 3 * room) * room * 8
+        return Cost(panels_in_flight(problem) + space_bytes + 3 * k * (n + p) * 8, None)
 
     def solve(self, fit: FitContext) -> Solution | Abandoned:
         """Make one pass for the means, and one or two for each product."""

@@ -1,0 +1,90 @@
+"""Numbers near the limits of a precision: those of float32 and float64, and of their squares."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from helpers import EPS
+from princomp.errors import NotFiniteError
+from princomp.summaries import Columns, Moments, check_range, in_range
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(np.float32), np.dtype(np.float64)])
+def test_the_smallest_and_largest_normal_numbers_are_in_range(dtype):
+    limits = np.finfo(dtype)
+    smallest, largest = float(limits.tiny), float(limits.max)
+    assert in_range(None, dtype)
+    assert in_range(np.empty(0), dtype)
+    assert in_range(np.array([1.0, largest, smallest]), dtype)
+    assert in_range(np.array([1.0, 0.0]), dtype)  # zero stays zero
+    assert not in_range(np.array([1.0, smallest * (1 - limits.eps)]), dtype)
+    assert not in_range(np.array([1.0, np.inf]), dtype)
+
+
+def test_numbers_just_beyond_float32_are_not_in_its_range():
+    limits, dtype = np.finfo(np.float32), np.dtype(np.float32)
+    assert not in_range(np.array([float(limits.max) * (1 + EPS)]), dtype)
+    assert not in_range(np.array([float(limits.tiny) * (1 - EPS)]), dtype)
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_squares_may_underflow_in_a_column_only_next_to_a_much_larger_one(order):
+    """Deviations below about 1.5e-154 lose digits: their entries next to those / eps are rounding.
+
+    In ten rows, deviations of d alternate in sign: their squares add up to 10 d².
+    """
+    signs = (-1.0) ** np.arange(10)
+    lost = np.sqrt(np.finfo(np.float64).tiny)
+    for factor, accepted in ((1.01, True), (0.99, False)):
+        small, large = 1e-2 * lost, factor * lost / EPS
+        columns = Columns.of((signs[:, None] * [small, large])[:, order])
+        if accepted:
+            check_range(columns)
+        else:
+            with pytest.raises(NotFiniteError) as caught:
+                check_range(columns)
+            assert caught.value.place == {"column": order.index(0)}
+            assert "multiply all columns by a power of ten, such as 1e150" in caught.value.hint
+        with pytest.raises(NotFiniteError) as caught:
+            check_range(columns, ("small", "large"), each=True)
+        assert caught.value.place == {"column": ["small", "large"][order.index(0)]}
+
+
+def test_a_column_near_zero_without_squares_may_vary():
+    """A mean of 1e-150 may hide deviations of 1e-165, whose squares are zero; one of 1 does not."""
+    for mean, accepted in (
+        (1e-150, False),
+        (-1e-150, False),
+        (1.0, True),
+        (-1.0, True),
+        (0.0, True),
+    ):
+        columns = Columns.of(np.full((4, 2), mean))
+        if accepted:
+            check_range(columns, each=True)
+        else:
+            with pytest.raises(NotFiniteError, match="squares of deviations below about 1e-154"):
+                check_range(columns, each=True)
+
+
+def test_a_sum_of_sparse_values_that_overflows_is_refused():
+    with np.errstate(all="ignore"), pytest.raises(NotFiniteError, match="sum of the values overf"):
+        Columns.of(sp.csr_array(np.full((3, 2), 1.5e308)))
+    # Each sum is in range here, though the sum of both is not.
+    assert not Columns.of(sp.csr_array(np.full((1, 2), 1e308))).column_scatter.any()
+
+
+def test_sparse_rows_of_few_entries_are_summed_without_a_dense_copy(rng):
+    X = sp.random_array((40_000, 200), density=0.01, rng=rng, format="csr")
+    tracemalloc.start()
+    try:
+        found = Moments.of(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found.count == 40_000
+    assert peak < X.shape[0] * X.shape[1] * 8 / 4
