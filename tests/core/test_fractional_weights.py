@@ -67,6 +67,12 @@ def test_results_that_do_not_depend_on_the_number_of_rows_do_not_warn():
     assert not warned(lambda: diagnostics.supplementary_columns(MODEL, X, X[:, :1], EXPANSION))
 
 
+def test_parallel_analysis_says_how_many_rows_its_tables_have():
+    found = PCA("parallel").fit(X, sample_weight=np.full(N, 1000.0)).decision_
+    assert "100 normal tables of 420,000 rows" in found.reason
+    assert "normal tables of the same shape" in PCA("parallel").fit(X).decision_.reason
+
+
 def test_bartlett_warns_of_a_sum_of_weights_that_is_no_number_of_rows():
     with pytest.warns(UserWarning, match="420 rows count as 440,143"):
         diagnostics.bartlett(MODEL)

@@ -60,9 +60,10 @@ class Parallel:
         rows = known.table() if self.null == "permuted" and known.table else None
         # Each call draws the same numbers, since solvers call this again with more variances.
         quantiles = np.quantile(self._null_variances(known, rows), self.quantile, axis=0)
+        same = known.rows is None or known.count in (None, known.rows)
+        size = "the same shape" if same else f"{known.rows:,.0f} rows"  # the sum of weights
         description = (
-            f"the {100 * self.quantile:.4g}% quantile of {self.draws} {self.null} tables "
-            "of the same shape"
+            f"the {100 * self.quantile:.4g}% quantile of {self.draws} {self.null} tables of {size}"
         )
         values = known.possible
         if rows is not None and known.sampled:  # variances of few rows are spread more widely
