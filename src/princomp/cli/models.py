@@ -309,6 +309,12 @@ def rotate(
     notes += folder_notes(output)
     if power is not None and method == "varimax":
         notes.append("--power has no effect on varimax")
+    k = len(components)
+    if k == pca.n_features_in_ > 1:
+        notes.append(
+            f"all {k} components are rotated, so each may stand for a single variable: keep fewer "
+            "with -k in princomp fit, such as -k parallel"
+        )
     if not rotation.converged:
         notes.append(f"varimax did not converge in {rotation.iterations:,} sweeps")
     if files:
