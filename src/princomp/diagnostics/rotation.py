@@ -175,6 +175,8 @@ def rotate(
 ) -> Rotation:
     """Rotate the components of a fitted model so that loadings are either large or near zero.
 
+    These are principal components, not the factors of a factor analysis.
+
     Parameters
     ----------
     model : PCA
