@@ -107,6 +107,10 @@ def test_messages_name_flags(princomp, tmp_path):
     done = princomp("fit", "t.csv", "--missing", "em")
     assert "--missing em needs a number of components, and no -k is given\n" in done.err
     assert "n_components" not in done.err
+    done = princomp("fit", "t.csv", "--missing", "em", "-k", "parallel")
+    assert done.err.endswith("A rule finds a number in complete rows: choose with --missing drop\n")
+    done = princomp("choose", "t.csv", "--missing", "em")
+    assert "Hint: use --missing drop, and fit with the number found and --missing em;" in done.err
     (tmp_path / "t_pca").mkdir()
     (tmp_path / "t_pca" / "model.pca").write_bytes(b"")
     assert "replace what exists (--force)\n" in princomp("fit", "t.csv").err

@@ -111,6 +111,15 @@ def test_varimax_ignores_the_power_with_a_note(princomp, model):
     assert (done.code, done.err) == (0, "note: --power has no effect on varimax\n")
 
 
+def test_rotating_all_components_is_noted(princomp):
+    args = ("--id", "State", "--scale", "unit", "--no-scores", "-o", "all", "-m", "all.pca")
+    assert princomp("fit", ARRESTS, *args).code == 0
+    done = princomp("rotate", "varimax", "all.pca", "-o", "out")
+    assert done.code == 0
+    assert "note: all 4 components are rotated, so each may stand for a single var" in done.err
+    assert "-k parallel" in done.err
+
+
 def test_one_component_is_its_own_rotation(princomp, tmp_path):
     write_csv(tmp_path / "one.csv", "a,b", *(f"{i},{i * i % 5}" for i in range(12)))
     assert princomp("fit", "one.csv", "-k", 1, "-m", "one.pca").code == 0

@@ -9,7 +9,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from command_line import ARRESTS, files_in
-from princomp import PCA, IncrementalPCA
+from princomp import PCA, IncrementalPCA, KernelPCA
 from princomp.cli import commands
 
 EIGENVALUES = [2.4802416, 0.9897652, 0.3565632, 0.1734301]
@@ -35,6 +35,43 @@ def test_show_reports_the_results_of_fit(princomp, model):
     assert document["id_column"] == "State"
     assert document["parameters"]["scale"] == "unit"
     assert document["parameters"]["n_components"] == 2
+
+
+def test_show_prints_loadings_by_component(princomp, model):
+    shown = princomp("show", model, "--loadings")
+    assert (shown.code, shown.err) == (0, "")
+    lines = [line.split() for line in shown.out.splitlines()]
+    start = lines.index(["loading", "PC1", "PC2"]) + 1
+    assert [line[0] for line in lines[start : start + 4]] == [
+        *("Assault", "Rape", "Murder", "UrbanPop"),
+    ]
+    assert lines[start] == ["Assault", "0.918", "-0.187"]
+    hidden = princomp("show", model, "--hide-below", 0.3).out
+    assert "\nAssault   0.918        \n" in hidden
+    assert "\nUrbanPop  0.438   0.868\n" in hidden
+    found = princomp("show", model, "--loadings", "--json").document["loadings"]
+    assert np.round(found, 3).tolist()[1] == [0.918, -0.187]
+
+
+@pytest.mark.parametrize("name", ["[red]dish, an item\nof two lines", "x" * 200])
+def test_loadings_of_any_names_and_numbers_are_complete(princomp, tmp_path, rng, name):
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(1e5 * rng.standard_normal((60, 30)), columns=[name, *map(str, range(29))])
+    model = PCA(25).fit(X)
+    model.save(tmp_path / "m.pca")
+    out = princomp("show", "m.pca", "--loadings").out
+    assert all(word in out.replace("\n", " ") for word in name[:20].split())
+    assert all(f"{x:.4g}" in out for x in model.loadings_.flat)
+    assert "…" not in out.split("loading")[1].split("PC25")[1].split("columns:")[0]
+
+
+def test_models_without_loadings_or_components_have_none_to_show(princomp, tmp_path, arrests):
+    PCA(0).fit(arrests).save(tmp_path / "none.pca")
+    assert princomp("show", "none.pca", "--loadings").code == 0
+    KernelPCA(2).fit(arrests).save(tmp_path / "kernel.pca")
+    done = princomp("show", "kernel.pca", "--loadings", "--json")
+    assert (done.code, done.error["kind"]) == (65, "NotAvailableError")
+    assert "a kernel PCA has no loadings" in done.error["message"]
 
 
 def test_show_reads_rows_with_options(princomp, model, tmp_path):

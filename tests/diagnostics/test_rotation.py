@@ -137,8 +137,7 @@ def test_scores_and_loadings_belong_together(method, whiten, scale, rng):
     np.testing.assert_allclose(found.structure, structure, atol=1e-10)
     if method == "varimax":
         np.testing.assert_allclose(found.matrix @ found.matrix.T, np.eye(3), atol=1e-12)
-    for column in found.loadings.T:
-        assert column[np.abs(column).argmax()] > 0
+    assert (found.loadings.sum(axis=0) > 0).all()
 
 
 def test_signs_and_order_do_not_depend_on_those_of_the_model(arrests):
@@ -147,6 +146,33 @@ def test_signs_and_order_do_not_depend_on_those_of_the_model(arrests):
     np.testing.assert_allclose(one.loadings, other.loadings[::-1], atol=1e-9)
     again = rotate(PCA(3, scale="unit").fit(arrests))
     assert (again.loadings == one.loadings).all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_varimax_and_promax_have_equal_signs_although_some_columns_are_reversed(seed):
+    rng = np.random.default_rng(seed)
+    pattern = np.zeros((4, 14))
+    for j in range(14):
+        pattern[j % 4, j] = rng.uniform(0.6, 0.8) * (-1 if j in (3, 6, 9) else 1)
+    X = rng.standard_normal((200, 4)) @ pattern + 0.7 * rng.standard_normal((200, 14))
+    model = PCA(4, scale="unit").fit(X)
+    found, oblique = rotate(model, "varimax"), rotate(model, "promax")
+    inner = found.loadings.T @ oblique.loadings
+    nearest = np.abs(inner).argmax(axis=1)
+    assert (inner[np.arange(4), nearest] > 0).all()
+
+
+def test_a_sum_of_loadings_that_is_zero_leaves_the_sign_to_the_largest_entry():
+    x = np.random.default_rng(0).standard_normal(50)
+    for signs in ([1.0, -1.0], [-1.0, 1.0]):
+        assert rotate(PCA(1).fit(np.outer(x, signs))).loadings[0, 0] > 0
+
+
+def test_rotating_all_components_causes_a_warning(arrests):
+    with pytest.warns(UserWarning, match=r"all 4 components .* single column: fit with a smaller"):
+        found = rotate(PCA(scale="unit").fit(arrests))
+    assert sorted(np.abs(found.loadings).argmax(axis=1)) == [0, 1, 2, 3]
+    rotate(PCA(3, scale="unit").fit(arrests))  # no warning
 
 
 def test_one_component_stays_and_a_column_without_loadings_too(arrests):

@@ -171,3 +171,47 @@ def test_long_names_that_differ_at_the_end_differ_in_a_figure():
     labels = [label.get_text() for label in plots.contributions(model).get_yticklabels()]
     assert len(set(labels)) == 4
     assert all(len(label) == 36 for label in labels)
+
+
+def long_names():
+    """A model whose columns and rows have long names, and none of whose axes is stable."""
+    pd = pytest.importorskip("pandas")
+    names = [f"I AM WITH A FEW EXCEPTIONS SATISFIED WITH MY WORK, QUESTION {i}" for i in range(14)]
+    X = pd.DataFrame(np.random.default_rng(1).standard_normal((60, 14)), columns=names)
+    ids = [f"Somebody with quite a long name {i}" for i in range(60)]
+    return X, PCA(6, scale="unit").fit(X), ids
+
+
+@pytest.mark.parametrize("count", [2, 3, 6])
+@pytest.mark.parametrize("resampled", [False, True])
+def test_legends_and_notes_next_to_long_names_lie_inside_the_figure(count, resampled):
+    X, model, _ = long_names()
+    found = bootstrap(model, X, n=10) if resampled else None
+    ax = plots.loadings(model, list(range(1, count + 1)), bootstrap=found)
+    assert_inside(ax)
+    assert len(ax.get_legend().get_texts()) == count
+    assert ax.get_legend().get_texts()[0].get_text() == "PC1 (12.9%, unstable)"
+
+
+@pytest.mark.parametrize("label", [20, 60])
+def test_long_notes_lie_inside_the_figure(label):
+    X, model, ids = long_names()
+    assert_inside(plots.outliers(model, X, ids=ids, label=label))
+    assert_inside(plots.scores(model, X, ids=ids, label=label))
+
+
+def assert_inside(ax):
+    """No text is cut off, and a figure drawn once more has the same layout."""
+    ax.figure.draw_without_rendering()
+    layout = ax.get_position().bounds
+    ax.figure.draw_without_rendering()
+    assert ax.get_position().bounds == pytest.approx(layout, abs=0.01)
+    legend = ax.get_legend()
+    names = (*ax.get_yticklabels(), ax.xaxis.label, ax.yaxis.label, *ax.texts)
+    for text in (*names, *(legend.get_texts() if legend else ())):
+        if len(text.get_text()) < 8:  # numbers of ticks, some of them beyond the limits
+            continue
+        box, figure = text.get_window_extent(), ax.figure.bbox
+        assert box.x0 >= figure.x0 - 1, text
+        assert box.x1 <= figure.x1 + 1, text
+        assert box.y1 <= figure.y1 + 1, text

@@ -73,6 +73,20 @@ def test_metadata_are_numbers_or_categories_as_in_python(princomp, tmp_path, dra
     assert "month (η²)" in page.text
 
 
+def test_metadata_can_be_codes_of_categories(princomp, tmp_path, draw_only):
+    draw_only("metadata")
+    rows = [f"{i % 7},{i * i % 11},{i},{1 + i % 3 if i else ''}" for i in range(30)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,y,age,office", *rows]))
+    args = ("report", "t.csv", "--metadata", "age,office", "--bootstrap", 0, "--categorical")
+    assert princomp(*args, "office").code == 0
+    text = Page((tmp_path / "t_report.html").read_text()).text
+    assert "age (r)" in text
+    assert "office (η²)" in text
+    refused = princomp(*args, "floor", "--force", "--json")
+    assert refused.code == 2
+    assert refused.error["message"] == "--categorical floor is not a column of --metadata"
+
+
 def test_groups_of_standard_input_are_refused_before_the_fit(princomp, monkeypatch):
     class Stream:
         buffer = io.BufferedReader(io.BytesIO(b"a,b,g\n1,2,x\n3,NA,y\n4,1,x\n"))

@@ -13,6 +13,7 @@ import click
 from princomp import core, diagnostics, errors, estimators, io, reports
 from princomp.cli.hints import as_flags
 from princomp.cli.inputs import check_plain, open_for_model
+from princomp.cli.kinds_of_pca import NO_LOADINGS
 from princomp.cli.options import (
     INPUT,
     OPTIONAL_PATH,
@@ -33,6 +34,7 @@ from princomp.cli.output import (
     one_line,
     print_document,
     print_files,
+    print_loadings,
     print_notes,
     print_result,
     print_summary,
@@ -61,8 +63,21 @@ _MAX_COLUMNS_SHOWN = 20
     type=INPUT,
     help="Measure the residuals with the rows that the model was fitted to.",
 )
+@click.option(
+    "--loadings", is_flag=True, help="Print the loadings (axes × √variance), by component."
+)
+@click.option(
+    "--hide-below", type=click.FloatRange(min=0), help="Leave loadings blank that are smaller."
+)
 @read_options
-def show(model: Path, rows: str | None, as_json: bool, **_: object) -> None:
+def show(
+    model: Path,
+    rows: str | None,
+    loadings: bool,
+    hide_below: float | None,
+    as_json: bool,
+    **_: object,
+) -> None:
     """Show the variances, plan and certificate of MODEL."""
     from princomp.rules import name_of
 
@@ -70,6 +85,9 @@ def show(model: Path, rows: str | None, as_json: bool, **_: object) -> None:
     notes = [] if rows else notes_on_read_options("--verify")
     pca: Any = estimators.load_model(model)
     fitted: Any = core.fitted_model(pca)
+    loadings = loadings or hide_below is not None
+    if loadings and reports.is_kernel_pca(pca):
+        raise errors.NotAvailableError(f"{model}: {NO_LOADINGS}", place={"file": str(model)})
     # A robust fit has no certificate and no plan.
     certificate: Any = getattr(fitted.result, "certificate", None)
     if rows:
@@ -86,11 +104,15 @@ def show(model: Path, rows: str | None, as_json: bool, **_: object) -> None:
         contents = reports.model_contents(pca)
         if rows:
             contents["certificate"] = certificate.to_dict()
+        if loadings:
+            contents["loadings"] = fitted.result.loadings.tolist()
         parameters = dict(sorted(parameters.items()))
         print_document("show", parameters=parameters, **contents, notes=notes)
         return
     print_notes(notes)
     print_summary(pca)
+    if loadings and fitted.k:
+        print_loadings(pca, hide_below or 0.0)
     if (names := reports.column_names(pca)) is not None:
         shown, more = names[:_MAX_COLUMNS_SHOWN], len(names) - _MAX_COLUMNS_SHOWN
         echo(f"columns: {one_line(', '.join(shown))}{f', … {more:,} more' if more > 0 else ''}")
@@ -335,6 +357,12 @@ def rotate(
     notes += folder_notes(output)
     if power is not None and method == "varimax":
         notes.append("--power has no effect on varimax")
+    k = len(components)
+    if k == pca.n_features_in_ > 1:
+        notes.append(
+            f"all {k} components are rotated, so each may stand for a single variable: keep fewer "
+            "with -k in princomp fit, such as -k parallel"
+        )
     if not rotation.converged:
         notes.append(f"varimax did not converge in {rotation.iterations:,} sweeps")
     if files:

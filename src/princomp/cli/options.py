@@ -333,7 +333,12 @@ robust_fit_options = with_options(
 choose_options = with_options(
     _scale_option(),
     *_column_options,
-    choice_option("--missing", ["error", "drop"], "Missing values: fail, or drop their rows."),
+    choice_option(
+        "--missing",
+        ["error", "drop", "em", "nipals"],  # the last two are refused with advice
+        "Missing values: fail, or drop their rows.",
+        metavar="[error|drop]",
+    ),
     _memory_option,
     read_options,
 )

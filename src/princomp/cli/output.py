@@ -287,3 +287,28 @@ def progress_bar(quiet: bool = False) -> Iterator[ProgressCallback | None]:
                 bars.update(tasks[progress.number], visible=False)
 
         yield show
+
+
+def print_loadings(model: Any, smallest: float) -> None:
+    """Print loadings: each variable under the component on which its loading is largest.
+
+    Loadings that are smaller than ``smallest`` in absolute value are left blank.
+    """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    loadings: FloatArray = core.fitted_model(model).result.loadings
+    names = reports.column_labels(model)
+    sizes = abs(loadings)
+    component, form = sizes.argmax(axis=1), ".3f" if 0.1 <= sizes.max() < 10 else ".4g"
+    grid = Table(box=None, pad_edge=False)
+    grid.add_column("loading", overflow="fold")
+    for a in range(loadings.shape[1]):
+        grid.add_column(f"PC{a + 1}", justify="right", no_wrap=True)
+    for j in sorted(range(len(names)), key=lambda j: (component[j], -sizes[j].max())):
+        shown = ("" if abs(x) < smallest else f"{x:{form}}" for x in loadings[j])
+        grid.add_row(Text(one_line(printable(str(names[j])))), *shown)
+    with writing_to_stdout():
+        # Lines that are longer than those of a terminal are wrapped by it, not cut.
+        Console(highlight=False, width=50 + 12 * loadings.shape[1]).print(grid)

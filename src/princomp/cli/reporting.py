@@ -49,6 +49,7 @@ def _check_resamples(_: click.Context, __: click.Parameter, value: int | None) -
 )
 @name_option("--groups", text="Column with categories, shown in colours.")
 @names_option("--metadata", "Columns to compare with the components.")
+@names_option("--categorical", "Columns of --metadata whose numbers are codes of categories.")
 @click.option(
     "--training/--not-training",
     default=None,
@@ -71,6 +72,7 @@ def report(
     as_json: bool,
     groups: str | None,
     metadata: list[str] | None,
+    categorical: list[str] | None,
     **options: Any,
 ) -> None:
     """Write an HTML page of the results and their reliability.
@@ -80,6 +82,9 @@ def report(
     """
     is_fit = is_table(files[0])
     _check_arguments(files, is_fit)
+    codes = categorical or []
+    if unknown := [name for name in codes if name not in (metadata or [])]:
+        raise click.UsageError(f"--categorical {unknown[0]} is not a column of --metadata")
     output = output or Path(f"{output_stem(files)}_report.html")
     check_outputs([output], files, force=force)
 
@@ -96,7 +101,7 @@ def report(
         lang=options["lang"],
         data=_rows_name(row_files),
         groups=None if groups is None else {groups: io.as_texts(values[groups])},
-        metadata=None if metadata is None else _metadata(row_files, metadata, values),
+        metadata=None if metadata is None else _metadata(row_files, metadata, values, codes),
         training=True if is_fit else options["training"],
         bootstrap=options["bootstrap"],
         level=options["level"],
@@ -122,11 +127,15 @@ def _check_arguments(files: Sequence[str], is_fit: bool) -> None:
 
 
 def _metadata(
-    files: Sequence[str], names: Sequence[str], values: dict[str, NDArray[Any]]
+    files: Sequence[str],
+    names: Sequence[str],
+    values: dict[str, NDArray[Any]],
+    codes: Sequence[str],
 ) -> dict[str, NDArray[Any]]:
     """Convert the columns of metadata as in Python: to numbers if all cells are numbers."""
     is_typed = io.are_anndata_files(files)  # a category 1 is not a number
-    return {name: values[name] if is_typed else io.as_numbers(values[name]) for name in names}
+    found = {name: values[name] if is_typed else io.as_numbers(values[name]) for name in names}
+    return found | {name: io.as_texts(values[name]) for name in codes}
 
 
 def _rows_name(files: Sequence[str]) -> str | None:

@@ -136,7 +136,8 @@ class Request(NamedTuple):
                 f"missing={missing!r} needs a number of components, and "
                 f"n_components={parameters.n_components!r} is given",
                 place={"parameter": "n_components"},
-                hint="give a whole number, such as n_components=2; 0 fills cells with column means",
+                hint="give a whole number, such as n_components=2; 0 fills cells with column "
+                "means. A rule finds a number in complete rows: choose with missing='drop'",
             )
         limit, decay = parameters.memory_limit, parameters.decay
         return cls(

@@ -30,6 +30,8 @@ from princomp.linalg import FloatArray, binary_exponent, fix_signs, unmasked
 # Converged when no plane is rotated by more than this angle, in radians.
 _ANGLE_TOLERANCE = 1e-13
 _MAX_SWEEPS = 1000
+# A sum of loadings below this share of their sizes may be zero but for rounding.
+_SUM_TOLERANCE = 1e-10
 # A pair of components whose criterion varies by less than this share is not rotated.
 _FLATNESS_TOLERANCE = 1e-12
 
@@ -43,8 +45,8 @@ class Rotation:
     method : str
     loadings : ndarray of shape (p, k)
         Loadings of the rotated components (the pattern matrix), in the units of the analysis.
-        The largest |entry| of each column is positive; columns are in descending order of
-        their variances.
+        The sum of each column is positive (if it is zero, the largest |entry|); columns are in
+        descending order of their variances.
     matrix : ndarray of shape (k, k)
         Rotated loadings are ``model.loadings_ @ matrix``.
     factor_correlations : ndarray of shape (k, k)
@@ -173,6 +175,8 @@ def rotate(
 ) -> Rotation:
     """Rotate the components of a fitted model so that loadings are either large or near zero.
 
+    These are principal components, not the factors of a factor analysis.
+
     Parameters
     ----------
     model : PCA
@@ -208,6 +212,8 @@ def rotate(
     -----
     ConvergenceWarning
         When varimax has not converged after 1,000 sweeps.
+    UserWarning
+        When the model keeps all components: each may then stand for a single column.
 
     Examples
     --------
@@ -241,10 +247,11 @@ def rotate(
     if method == "promax":
         matrix = matrix @ promax_matrix(scaled @ matrix, float(power))
     inverse = np.linalg.inv(matrix)
-    # Components are ordered by their variances, and get the usual signs.
+    # Components are ordered by their variances. The sum of loadings decides their signs: another
+    # of several almost equal entries may be the largest after another rotation.
     share = component_variances(scaled @ matrix, inverse @ inverse.T)
     order = np.argsort(-np.round(share / share.sum(), 12), kind="stable")
-    matrix = matrix[:, order] * fix_signs((scaled @ matrix[:, order]).T)
+    matrix = matrix[:, order] * _signs(scaled @ matrix[:, order])
     rotated = loadings @ matrix
     correlations = np.eye(len(matrix))
     if method == "promax":
@@ -301,6 +308,11 @@ def _check_arguments(model: PCA, method: str, kaiser: bool, power: float) -> Non
             place={"parameter": "model", "component": int(constant[0]) + 1},
             hint=f"use model.truncated({constant[0]}), or fit with n_components={constant[0]}",
         )
+    if fitted.k == fitted.p > 1:
+        warn(
+            f"all {fitted.k} components are rotated, so each may stand for a single column: fit "
+            "with a smaller n_components, or rotate model.truncated(k)"
+        )
 
 
 def varimax(loadings: FloatArray, kaiser: bool) -> tuple[FloatArray, int, bool]:
@@ -349,6 +361,13 @@ def promax_matrix(rotated: FloatArray, power: float) -> FloatArray:
     matrix = matrix / np.linalg.norm(matrix, axis=0)
     scale = np.sqrt(np.linalg.inv(matrix.T @ matrix).diagonal())
     return np.asarray(matrix * scale)
+
+
+def _signs(loadings: FloatArray) -> FloatArray:
+    """Signs (k,) that make the sums of loadings positive; if one is zero, the largest |entry|."""
+    sums, sizes = loadings.sum(axis=0), np.abs(loadings).sum(axis=0)
+    usual = np.copysign(1.0, sums)
+    return np.where(np.abs(sums) > _SUM_TOLERANCE * sizes, usual, fix_signs(loadings.T))
 
 
 def component_variances(loadings: FloatArray, correlations: FloatArray) -> FloatArray:

@@ -92,7 +92,8 @@ def choices_and_model(
         raise ParameterError(
             f"missing={missing!r} needs the number of components, which choose() is to find",
             place={"parameter": "missing"},
-            hint="use missing='drop', or give rows whose cells are filled",
+            hint=f"use missing='drop', and fit with the number found and missing={missing!r}; or "
+            "give rows whose cells are filled",
         )
     solver = X.svd_solver if isinstance(X, PCA) else parameters.get("svd_solver")
     if solver == "sketch":

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb, to_rgba
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.typing import ColorType
 
 from princomp.errors import ParameterError, printable
@@ -30,6 +31,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 # Cells of grids have at most this share of a colour, so that texts on them are readable.
 MAX_CELL_SHARE = 0.7
 SMALL = 8.0  # points, of labels and notes
+_LEGEND_PADDING = 0.3  # between a legend and its Axes, in units of the font size
+_LETTER_WIDTH = 0.6  # of notes, rather too much, in units of the font size
 _NOTE_ID = "princomp-note"
 # Background and texts.
 DARK, LIGHT = ("#15181d", "#e8e8e8"), ("#ffffff", "#1a1a1a")
@@ -194,7 +197,7 @@ def add_note(ax: Axes, *lines: str, below: float = 36.0, replace: str = "") -> N
     ``replace`` is the beginning of the earlier lines that the new ones replace.
     """
     width = ax.get_position().width * figure_size(ax)[0] * 72.0
-    line_length = max(30, int(width / (0.5 * (SMALL - 0.5))))
+    line_length = max(30, int(width / (_LETTER_WIDTH * (SMALL - 0.5))))
     existing = next((artist for artist in ax.texts if artist.get_gid() == _NOTE_ID), None)
     earlier = "" if existing is None else existing.get_text()
     if replace and replace in earlier:
@@ -245,18 +248,24 @@ def write_at(
 
 
 def legend_above(ax: Axes, columns: int = 4) -> None:
-    """Draw a legend above the Axes."""
-    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
-    draw_legend(ax, ax, **place, ncols=columns, borderaxespad=0.3, alignment="left")
+    """Draw a legend above the Axes, in as many columns as are not wider than the Axes."""
+    place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": _LEGEND_PADDING}
+    lay_out(ax)  # long names of variables make the Axes narrow
+    room = ax.bbox.width - _LEGEND_PADDING * SMALL * ax.figure.dpi / 72.0
+    for ncols in range(columns, 0, -1):
+        legend = draw_legend(ax, ax, ncols=ncols, alignment="left", **place)
+        if legend.get_window_extent().width <= room:
+            break
 
 
-def draw_legend(owner: Axes | Figure, ax: Axes, **options: Any) -> None:
+def draw_legend(owner: Axes | Figure, ax: Axes, **options: Any) -> Legend:
     """Draw a legend on an Axes or a figure, in the colours of an Axes."""
     colour = text_colour(ax)
     legend = owner.legend(
         frameon=False, fontsize=SMALL, labelcolor=colour, title_fontsize=SMALL, **options
     )
     legend.get_title().set(color=colour, multialignment="left")
+    return legend
 
 
 # ---- colours --------------------------------------------------------------------------
