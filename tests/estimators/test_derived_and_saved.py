@@ -280,5 +280,5 @@ def test_rows_from_scores_in_batches_are_those_of_all(rng):
         np.testing.assert_allclose(found, expected, rtol=0, atol=64 * EPS * np.abs(expected).max())
     scores[25, 1] = np.inf
     with pytest.raises(NotFiniteError) as caught:
-        model.inverse_transform(iter([scores[:20], scores[20:]]))
+        model.inverse_transform(iter([scores[:20], scores[20:23], scores[23:]]))
     assert caught.value.place["row"] == 25

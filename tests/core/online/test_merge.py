@@ -280,6 +280,7 @@ def test_both_models_continue_after_a_merge(table):
         a.merge(a)
     np.testing.assert_allclose(a.mean_, table.mean(axis=0), rtol=1e-13)
     assert a.n_samples_ == 400
+    assert_close(a.forget(table), PCA().fit(table))
 
 
 def test_merging_takes_the_wider_precision(table):
