@@ -81,7 +81,9 @@ def test_frequencies_and_weights_of_mean_1_cause_no_warning(model, rng):
         assert not warnings_of(lambda given=given: model.fit(X, sample_weight=given))
 
 
-def test_faded_rows_cause_no_warning(rng):
-    X = rng.standard_normal((60, 3))
+def test_faded_and_forgotten_rows_cause_no_warning(rng):
+    X, weights = rng.standard_normal((60, 3)), np.full(60, 0.5)
+    model = PCA(2).partial_fit(X, sample_weight=weights).forget(X[:55], sample_weight=weights[:55])
+    assert not warnings_of(lambda: model.explained_variance_)
     model = PCA(2, decay=0.9).partial_fit(X)
     assert not warnings_of(lambda: model.explained_variance_)

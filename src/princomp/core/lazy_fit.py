@@ -96,7 +96,7 @@ class LazyFit:
                 f"a variance needs {needed}, got {summary.rows:g} so far",
                 hint="give more rows to partial_fit first",
             )
-        if not stream.faded:
+        if not stream.faded and summary.lost is None:  # else the number of rows is not known
             warn_of_small_weights(summary.rows, summary.count)
         n = stream.rows_seen - dropped
         dtype = np.dtype(np.float64) if stream.dtype is None else stream.dtype
