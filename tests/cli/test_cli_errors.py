@@ -209,7 +209,7 @@ INVALID_TABLES = {
         "(--missing drop), or fill the cells (--missing em or --missing nipals)",
     ),
     "infinity": (["a,b", "1,2", "inf,4"], [], "row 1 (line 3), column 'a' of t.csv", "infinite"),
-    "one row": (["a,b", "1,2"], [], "at least 2 rows", "give more rows"),
+    "one row": (["a,b", "1,2"], [], "at least 2 rows", "partial_fit"),
     "no row": (["a,b"], [], "no rows", ""),
     "empty": ([""], [], "t.csv", ""),
     "constant": (

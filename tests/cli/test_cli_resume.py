@@ -19,7 +19,7 @@ import princomp.core as princomp_core
 from command_line import files_in, run_command
 from faults.disk import save_every_block, small_blocks, start_driver
 from princomp import PCA, load
-from princomp.cli.output import progress_bar
+from princomp.cli.output import hint_to_resume, progress_bar
 from princomp.engines.run_context import ProgressReporter, RunContext
 
 N, P = 2_600, 12
@@ -483,3 +483,11 @@ def test_a_pass_is_shown_even_if_its_first_report_is_its_last(monkeypatch):
             reporter.advance(10, done=True)
     assert "pass 1 moments" in drawn.getvalue()
     assert "pass 2 scores" in drawn.getvalue()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(143)])
+def test_an_interruption_before_the_first_save_says_so(error, tmp_path, capsys):
+    with pytest.raises(type(error)), hint_to_resume(tmp_path / "ck"):
+        raise error
+    message = f"princomp: interrupted before anything was saved in {tmp_path / 'ck'}\n"
+    assert capsys.readouterr().err == message

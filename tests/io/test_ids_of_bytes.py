@@ -50,11 +50,12 @@ def test_ids_of_bytes_are_kept_in_parquet_and_text_in_csv(ids, texts, small, pri
 
 def test_ids_of_bytes_that_are_no_text_after_others_are_refused(tmp_path):
     message = r"row 3 of the output: the id b'\\xff' is not text"
-    columns = {"columns": ["x"], "with_ids": True}
-    with (
-        pytest.raises(NotNumericError, match=message),
-        open_table(tmp_path / "s.csv", **columns) as table,
-    ):
-        table.write(np.zeros((2, 1)), [b"a", b"b"])
-        table.write(np.zeros((2, 1)), [b"c", b"\xff"])
+
+    def write():
+        with open_table(tmp_path / "s.csv", columns=["x"], with_ids=True) as table:
+            table.write(np.zeros((2, 1)), [b"a", b"b"])
+            table.write(np.zeros((2, 1)), [b"c", b"\xff"])
+
+    with pytest.raises(NotNumericError, match=message):
+        write()
     assert not (tmp_path / "s.csv").exists()

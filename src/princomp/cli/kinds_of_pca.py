@@ -218,7 +218,9 @@ def _refuse_no_components(options: dict[str, Any]) -> None:
     """Refuse a fit with 0 components, whose results would be empty."""
     if options["k"] == 0:
         raise errors.ShapeError(
-            "-k 0 leaves no scores to write", place={"parameter": "k"}, hint="use -k 1 or more"
+            "-k 0 keeps no component, so there are no results to write",
+            place={"parameter": "k"},
+            hint="use -k 1 or more",
         )
 
 

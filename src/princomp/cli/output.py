@@ -247,6 +247,8 @@ def hint_to_resume(checkpoint: Path | None) -> Iterator[None]:
         if checkpoint is not None and checkpoint.exists() and resumable:
             command = f"princomp resume {shlex.quote(str(checkpoint))}"
             echo(f"princomp: resume with: {command}", err=True)
+        elif checkpoint is not None and isinstance(error, KeyboardInterrupt | SystemExit):
+            echo(f"princomp: interrupted before anything was saved in {checkpoint}", err=True)
         raise
 
 

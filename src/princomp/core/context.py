@@ -345,6 +345,6 @@ def check_rows(summary: Summary | Pair, n: int, dropped: int) -> None:
         raise ShapeError(
             "a variance needs at least 2 rows, and there "
             f"{'is 1 sample' if n else 'are 0 samples'} (n_samples = {n})",
-            hint="give more rows",
+            hint="give more rows; in Python, partial_fit adds batches of one row, too",
         )
     check_total_weight(summary.rows, n - dropped)

@@ -35,6 +35,7 @@ from princomp.io import (
     notes_on_rows,
     rows_of,
     select_usable_columns,
+    warn_of_named,
     warning_text,
 )
 from princomp.linalg import unmasked
@@ -160,7 +161,11 @@ class TableSchema:
             X = self._checked_frame(X)
             # Columns without names are used in their order.
             named = None if self.names is None or _labels(X) is None else self.text_names()
-            return rows_of(from_frame(X, columns=named, of_model=True) if named else X)
+            if not named:
+                return rows_of(X)
+            table = from_frame(X, columns=named, of_model=True)
+            warn_of_named(table)
+            return rows_of(table)
         else:
             by_name = is_file(X) or callable(X) or isinstance(X, Iterator)
             known = list(map(str, self.names)) if by_name and self.names is not None else None

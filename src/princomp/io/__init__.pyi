@@ -104,6 +104,7 @@ from .readers.table_input import (
     named_column as named_column,
     read_table as read_table,
     rows_of as rows_of,
+    warn_of_named as warn_of_named,
     without_column as without_column,
 )
 from .readers.wildcards import expand_patterns as expand_patterns

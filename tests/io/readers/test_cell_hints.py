@@ -9,6 +9,7 @@ import pytest
 
 from princomp import PCA, read_table
 from princomp.errors import MalformedFileError, NotNumericError
+from princomp.io.readers import files
 
 
 def refused(table):
@@ -197,3 +198,16 @@ def test_the_note_on_names_says_what_becomes_of_them_otherwise(names, outcome, c
     pd.DataFrame({"id": names, "a": [1.5, 2, 4, 3], "b": [2, 7, 1, 8]}).to_csv(path, index=False)
     assert read_table(path).notes[0].endswith(f"; id_column=False {outcome}")
     assert read_table(path, id_column=False).open().columns == columns
+
+
+@pytest.mark.parametrize("small", [False, True])
+def test_a_line_that_repeats_the_names_is_to_be_deleted(small, tmp_path, monkeypatch):
+    if not small:
+        monkeypatch.setattr(files, "SMALL_FILE_BYTES", 0)
+    path = write_csv(tmp_path, range(600))
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines, *lines]) + "\n")
+    error = refused(str(path))
+    assert "row 600 (line 602): 'height' is not a number" in error.message
+    assert error.hint.startswith("If the line repeats the names of the columns")
+    assert "na=" not in error.hint

@@ -22,6 +22,7 @@ from princomp.errors import (
     ParameterError,
     ShapeError,
 )
+from princomp.io.readers import files
 from princomp.io.readers.frames import from_frame, is_frame, select_usable_columns
 
 MAKERS = [pytest.param(make, id=make.__module__) for make in (pd.DataFrame, pl.DataFrame)]
@@ -420,3 +421,26 @@ def test_cells_of_lists_in_files_are_not_converted_to_text(tmp_path, monkeypatch
     with pytest.raises(ShapeError, match="read the file as a frame") as caught:
         PCA(2).fit(tmp_path / "t.parquet")
     assert "frame['list'].to_numpy()" in caught.value.hint
+
+
+@pytest.mark.parametrize("small", [False, True])
+def test_text_that_a_model_takes_for_numbers_causes_a_warning(
+    small, tmp_path, monkeypatch, princomp
+):
+    if not small:
+        monkeypatch.setattr(files, "SMALL_FILE_BYTES", 0)
+    frame = pl.DataFrame({"a": [1.0, 2.5, 4.0, 8.0], "b": [0.5, 1.5, 1.0, 3.0]})
+    model = PCA().fit(frame)
+    model.save("m.pca")
+    written = frame.with_columns(pl.col("b").cast(pl.String))
+    written.write_parquet("t.parquet")
+    with pytest.raises(NotNumericError, match="is written as text"):
+        PCA().fit("t.parquet")
+    message = "the text of 'b' is read as numbers"
+    for table in (written, written.to_pandas(), "t.parquet"):
+        with pytest.warns(UserWarning, match=message):
+            scores = model.transform(table)
+        np.testing.assert_array_equal(scores, model.transform(frame))
+    assert princomp("transform", "m.pca", "t.parquet").err == f"note: {message}\n"
+    frame.write_parquet("t.parquet")
+    assert princomp("transform", "m.pca", "t.parquet").err == ""

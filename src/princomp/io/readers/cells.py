@@ -252,6 +252,8 @@ def bad_cell_hint(
     na, mark = number_format.na, number_format.decimal
     words = list(dict.fromkeys(str(cell).strip() for cell in cells))
     word = words[0]
+    if column.strip() in words and not typed:
+        return "If the line repeats the names of the columns, as in files put together, delete it."
     beyond = [one for one in words if _BEYOND_LIMIT.fullmatch(one)]
     if beyond:
         values = f"a number for {listed(map(repr, beyond), 3)}" if len(words) > 1 else "a number"

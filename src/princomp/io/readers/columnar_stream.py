@@ -32,8 +32,10 @@ from princomp.io.readers.left_out import (
     NUMBERS,
     ROW_NAMES,
     TRUE_FALSE,
+    NamedNote,
     left_out_notes,
     no_numbers_error,
+    text_notes,
     true_false_notes,
 )
 from princomp.io.readers.number_text import PLAIN
@@ -212,7 +214,7 @@ class ColumnarSource(Source):
         if not self.columns:
             raise no_numbers_error(found, self.row_origin)
         self._set_kinds()
-        self.notes = (*self.notes, *left_out_notes(found), *true_false_notes(self.kinds))
+        self.notes = (*self.notes, *left_out_notes(found), *self._notes_on_named())
         # Text columns that were not requested are kept only if empty, so they do not count.
         used = {kinds[name] for name in self.columns if requested or name not in unclear}
         self.dtype = np.dtype(np.float32 if used == {"float"} else np.float64)
@@ -229,6 +231,13 @@ class ColumnarSource(Source):
             is_text = name in self._index_columns or self._conversions[name] == "inspect"
             found[name] = ROW_NAMES if is_text else NUMBERS
         self.kinds = found
+
+    def _notes_on_named(self) -> tuple[NamedNote, ...]:
+        """Notes on columns that were named, and whose cells are not of a type of numbers."""
+        names = self.columns if self._choice.requested else ()
+        texts = (pa.string(), pa.large_string())
+        texts_named = [name for name in names or () if plain_kind(self._types[name]) in texts]
+        return true_false_notes(self.kinds) + text_notes(texts_named)
 
     def _without_numbers(self, names: list[str]) -> set[str]:
         """Columns among ``names`` that hold text; an error if they were requested."""
@@ -327,7 +336,7 @@ class ColumnarSource(Source):
         converted.kinds = self.kinds
         of_rows = () if self._of_model else notes_on_rows(converted, frame)
         notes = (*self.notes, *converted.notes, *of_rows)
-        converted.notes = (*notes, *true_false_notes(self.kinds))
+        converted.notes = (*notes, *self._notes_on_named())
         return converted
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:

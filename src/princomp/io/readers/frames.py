@@ -42,6 +42,7 @@ from princomp.io.readers.left_out import (
     left_out_notes,
     lists_hint,
     no_numbers_error,
+    text_notes,
 )
 from princomp.io.readers.missing_codes import code_notes
 from princomp.io.readers.reader_errors import NO_ROWS_HINT
@@ -187,7 +188,10 @@ def from_frame(
     if find_ids and id_column is None and isinstance(labels[0], str):
         choice, cautions = without_row_numbers(eager.get_column(labels[0]), choice)
     table = convert(eager, choice, text, origin, dict(zip(names, labels, strict=True)))
-    table.notes = (*cautions, *table.notes)
+    kinds = eager.schema if choice.requested else {}
+    texts = [str(label) for label in labels if isinstance(kinds.get(label), nw.String)]
+    used = set(table.columns or ())
+    table.notes = (*cautions, *table.notes, *text_notes(name for name in texts if name in used))
     if not of_model:
         table.notes += notes_on_rows(table, eager)
     if not any(isinstance(label, str) for label in labels):

@@ -26,7 +26,7 @@ import scipy.sparse as sp
 
 from princomp import errors
 from princomp.io.readers.columns import Selection, text_of
-from princomp.io.readers.left_out import IndexNote, LeftOut, NoNamesNote, TrueFalseNote, WarningNote
+from princomp.io.readers.left_out import IndexNote, LeftOut, NamedNote, NoNamesNote, WarningNote
 from princomp.io.readers.number_text import NumberFormat
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.reader_errors import file_error, malformed, reading
@@ -36,7 +36,7 @@ from princomp.io.readers.source import Chunk, FileState, Source
 _MEMORY_LIMIT, _MAX_LINE, _TIMEOUT = 4 * 2**30, 2**28, 60.0
 _HINT = "The file may be malicious or damaged. If you trust it, read it without untrusted=True."
 _NOTE_TYPES: dict[str, type[str]] = {
-    kind.__name__: kind for kind in (IndexNote, LeftOut, NoNamesNote, TrueFalseNote, WarningNote)
+    kind.__name__: kind for kind in (IndexNote, LeftOut, NoNamesNote, NamedNote, WarningNote)
 }
 _HEADER_FIELDS = ("rows", "p", "columns", "id_column", "unused", "stored", "nbytes")
 

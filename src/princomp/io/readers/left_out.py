@@ -70,18 +70,24 @@ class NoNamesNote(str):
     __slots__ = ()
 
 
-class TrueFalseNote(str):
-    """A note on columns of true and false that were named, by the user or by a model."""
+class NamedNote(str):
+    """A note on columns of true and false, or text, that were named by the user or by a model."""
 
     __slots__ = ()
 
 
-def true_false_notes(kinds: Mapping[str, str]) -> tuple[TrueFalseNote, ...]:
+def true_false_notes(kinds: Mapping[str, str]) -> tuple[NamedNote, ...]:
     """Note on the columns that hold true and false; ``kinds`` as in ``Source.kinds``."""
     names = [repr(name) for name, kind in kinds.items() if kind == TRUE_FALSE]
     if not names:
         return ()
-    return (TrueFalseNote(f"true and false of {listed(names)} count as 1 and 0"),)
+    return (NamedNote(f"true and false of {listed(names)} count as 1 and 0"),)
+
+
+def text_notes(names: Iterable[str]) -> tuple[NamedNote, ...]:
+    """Note on columns of text that were named, in tables whose columns have types."""
+    shown = listed(map(repr, names))
+    return (NamedNote(f"the text of {shown} is read as numbers"),) if shown else ()
 
 
 def warning_text(notes: Iterable[str], hint: str = FRAME_HINT) -> str | None:

@@ -29,7 +29,7 @@ from princomp.io.readers.columns import listed
 from princomp.io.readers.files import open_files
 from princomp.io.readers.formats import ending_of, split_inside
 from princomp.io.readers.frames import eager_frame, from_frame, is_frame
-from princomp.io.readers.left_out import LeftOut, TrueFalseNote
+from princomp.io.readers.left_out import LeftOut, NamedNote
 from princomp.io.readers.memory import Rows, in_memory, is_numeric_array
 from princomp.io.readers.number_text import MISSING, is_true_or_false
 from princomp.io.readers.read_options import DETECT, ReadOptions
@@ -227,10 +227,16 @@ def rows_of(X: object, *, columns: list[str] | None = None, na: tuple[str, ...] 
 def file_rows(X: object, *, columns: list[str] | None = None, na: tuple[str, ...] = ()) -> Source:
     """Open an input for which ``is_file`` is true."""
     source = (X if isinstance(X, TableInput) else TableInput(X)).open(columns, na)
-    for note in source.notes if columns else ():  # those of a model, which is fitted to numbers
-        if isinstance(note, TrueFalseNote):
-            warn(printable(note))
+    if columns:  # those of a model, which is fitted to numbers
+        warn_of_named(source)
     return source
+
+
+def warn_of_named(source: Source) -> None:
+    """Warn of columns of a model that are true and false, or text."""
+    for note in source.notes:
+        if isinstance(note, NamedNote):
+            warn(printable(note))
 
 
 # ---- one column, such as the groups in a plot ----------------------------------------
