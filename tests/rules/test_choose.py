@@ -172,7 +172,7 @@ def test_the_command_gives_one_document(capfd):
         (["--rules", "kayser"], "'kayser' is not a rule"),
         (["--rules", "gcv,gcv"], "'gcv' is given twice"),
         (["--seed", "-3"], "-3"),
-        (["--missing", "em"], "'em' is not one of 'error', 'drop'"),
+        (["--missing", "em"], "--missing em needs the number of components"),
         (["--columns", "Nobody"], "Nobody"),
     ],
 )
