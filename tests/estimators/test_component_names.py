@@ -89,6 +89,7 @@ def test_names_in_pipelines(frame):
     np.testing.assert_array_equal(scores["pca__PC1"], PCA(1).fit_transform(frame[["a", "b"]])[:, 0])
 
 
+@pytest.mark.filterwarnings("ignore:both fits have the same")
 def test_derived_models_keep_the_option(frame):
     model = PCA(3, component_names="sklearn").fit(frame)
     for other in (model.truncated(1), model.rescaled("unit"), model.merge(model)):

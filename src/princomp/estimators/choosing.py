@@ -90,7 +90,7 @@ def choices_and_model(
     missing = X.missing if isinstance(X, PCA) else parameters.get("missing")
     if missing in FILL_METHODS:
         raise ParameterError(
-            f"missing={missing!r} needs the number of components, which choose() is to find",
+            f"missing={missing!r} needs the number of components, so it cannot help to find it",
             place={"parameter": "missing"},
             hint=f"use missing='drop', and fit with the number found and missing={missing!r}; or "
             "give rows whose cells are filled",

@@ -400,6 +400,7 @@ def test_the_certificate_counts_the_rounding_of_many_merges(seed):
     assert 100 * EPS < error < model._result.spectrum.roundoff
 
 
+@pytest.mark.filterwarnings("ignore:both fits have the same")
 def test_the_merges_of_both_models_count(table):
     part, models = PCA(1).fit(table), []
     for _ in range(2):
@@ -411,6 +412,7 @@ def test_the_merges_of_both_models_count(table):
     assert one.merge(other).summary_.lost.min() > 0.0
 
 
+@pytest.mark.filterwarnings("ignore:both fits have the same")
 def test_the_rounding_of_many_merges_does_not_depend_on_units():
     batch, errors = np.random.default_rng(8).standard_normal((3, 2)), []
     for power in (0, -40):

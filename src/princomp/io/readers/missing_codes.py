@@ -17,9 +17,9 @@ _CODES = (
     *(-9, -88, -99, -888, -999, -8888, -9999, -99999),
     *(88, 98, 99, 888, 998, 999, 8888, 9998, 9999, 99999, 1e20, 1e30, -1e20, -1e30),
 )
-# Codes in answers on scales such as 1 to 5, all of which are whole numbers of this range.
+# Codes in answers on a scale such as 1 to 5: 9 if it is far enough away, and 8 if 9 is one.
 _CODES_OF_SCALES = (8, 9)
-_SCALE = 1, 7
+_LARGEST_ANSWER = 7
 _ALL_CODES = frozenset([*_CODES, *_CODES_OF_SCALES])
 # Numbers of the first rows in which codes are sought, so that it takes little time.
 _MAX_NUMBERS = 2**18
@@ -74,23 +74,27 @@ def _codes_in(cells: NDArray[Any]) -> list[float]:
     """The codes at one end of a column."""
     ascending, counts = np.unique(cells[np.isfinite(cells)], return_counts=True)
     for values, found in ((ascending[::-1], counts[::-1]), (ascending, counts)):
-        for codes in (_CODES, (*_CODES, *_CODES_OF_SCALES)):
+        for codes in (_CODES, _CODES_OF_SCALES):
             n = sum(1 for _ in takewhile(codes.__contains__, values))
             others = values[n:]
             if not n or len(others) < _MIN_OTHER_VALUES:
                 continue
             gap, count = abs(values[n - 1] - others[0]) / np.ptp(others), found[:n].sum()
             is_far = gap >= (_MIN_GAP if count >= _MIN_CELLS else _GAP_OF_ONE)
-            if (
-                is_far
-                and found[n:].sum() >= _MIN_OTHER_CELLS
-                and (codes is _CODES or _is_scale(others))
-            ):
+            if codes is _CODES_OF_SCALES:
+                is_far = count >= _MIN_CELLS and _are_answers(others, values[0])
+            if is_far and found[n:].sum() >= _MIN_OTHER_CELLS:
                 return sorted(values[:n].tolist())
     return []
 
 
-def _is_scale(values: NDArray[Any]) -> bool:
-    """Whether values are answers on a scale such as 1 to 5."""
-    low, high = _SCALE
-    return bool(low <= values.min() and values.max() <= high and (values % 1 == 0).all())
+def _are_answers(descending: NDArray[Any], code: float) -> bool:
+    """Whether values are all whole numbers of a scale, and 9 is as far away as they spread."""
+    high, low = descending[0], descending[-1]
+    return bool(
+        code == max(_CODES_OF_SCALES)
+        and low >= 1
+        and high <= _LARGEST_ANSWER
+        and np.array_equal(descending, np.arange(high, low - 1, -1))
+        and code - high >= high - low
+    )
