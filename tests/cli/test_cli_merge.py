@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import princomp as package
-from command_line import ENVIRONMENT, files_in, numbers
+from command_line import ENVIRONMENT, files_in, numbers, write_csv
 from helpers import EPS, assert_models_close, truth
 
 COLUMNS = ("a", "b", "c", "d")
@@ -333,6 +333,18 @@ def test_models_that_may_be_of_the_same_rows_are_noted(princomp, parts, tmp_path
     done = princomp("merge", parts[0], "copy.pca", "-m", "two.pca", "--json")
     assert (done.err, done.document["notes"]) == ("", [note])
     assert princomp("merge", *parts, "-m", "three.pca", "--json").document["notes"] == []
+
+
+def test_a_copy_with_its_columns_in_another_order_is_noted(princomp, tmp_path):
+    rows = np.random.default_rng(0).standard_normal((20, 2))
+    for name, order in (("ab", [0, 1]), ("ba", [1, 0])):
+        lines = (f"{one!r},{two!r}" for one, two in rows[:, order].tolist())
+        write_csv(tmp_path / f"{name}.csv", ",".join(name), *lines)
+        princomp("fit", f"{name}.csv", "-m", f"{name}.pca", "-o", name)
+    done = princomp("merge", "ab.pca", "ba.pca", "-m", "all.pca", "--json")
+    assert (
+        "ba.pca has the number of rows, means and variances of ab.pca" in done.document["notes"][0]
+    )
 
 
 # Runs a command. The first of two touches "loaded" when it has read its last model, and goes on

@@ -250,3 +250,12 @@ def test_axes_that_may_turn_by_any_angle_are_described_in_words():
 )
 def test_few_columns_decide_if_they_have_most_of_the_variance(variances, said):
     assert (unequal_variances(np.array(variances), None) is not None) is said
+
+
+def test_a_space_next_to_variances_that_were_not_computed_is_not_called_stable():
+    """Their mean says nothing about the largest of them."""
+    variances = np.r_[30, 3, 2.9, 2.85, np.full(16, 0.05)]
+    X = np.random.default_rng(0).standard_normal((300, 20)) * np.sqrt(variances)
+    for solver in ("lanczos", "full"):
+        judged = verdicts(fitted_model(PCA(3, svd_solver=solver).fit(X)).result)
+        assert not any(one.space for one in judged)

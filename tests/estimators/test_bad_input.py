@@ -302,7 +302,7 @@ def test_weights_whose_sum_is_1_up_to_rounding_are_refused(missing, table):
         weights /= 1 - weights[3]
     model = PCA(2, missing=missing)
     action = partial(model.fit, table, sample_weight=weights)
-    assert "by their mean" in assert_refused(ShapeError, action, "sum of weights above 1").hint
+    assert "(w**2).sum()" in assert_refused(ShapeError, action, "sum of weights above 1").hint
     model.fit(table, sample_weight=weights / weights.mean())
 
 

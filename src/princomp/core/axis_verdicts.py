@@ -255,7 +255,7 @@ def _stable_spaces(
     are skipped: they are what the axes before them leave. The angle is a bound for the largest one:
     its squared tangent is that of all angles in sum.
     """
-    first, end = 0, min(len(unstable), len(spectrum.others) - 1)
+    first, end = 0, min(len(unstable), len(spectrum.others) - 1, spectrum.separated)
     while first < end - 1:
         for stop in range(first + 2, min(first + _MAX_SPACE_AXES, end) + 1):
             if not all(unstable[first:stop]):

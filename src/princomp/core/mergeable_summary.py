@@ -36,11 +36,15 @@ def main_summary(summary: Summary | Pair) -> Any:
 def rows_key(summary: Any) -> tuple[float, bytes, bytes] | None:
     """Number of rows, means and column scatters to the bit, which fits to the same rows share.
 
-    None for rows that are all equal: other rows may well be so, too.
+    The order of the columns does not matter. None for rows that are all equal: other rows may well
+    be so, too.
     """
     main = main_summary(summary)
     squares = main.column_scatter
-    return (main.rows, main.mean.tobytes(), squares.tobytes()) if squares.any() else None
+    if not squares.any():
+        return None
+    order = np.lexsort((squares, main.mean))
+    return main.rows, main.mean[order].tobytes(), squares[order].tobytes()
 
 
 def reordered(summary: Any, order: NDArray[np.intp]) -> Any:

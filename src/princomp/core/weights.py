@@ -15,6 +15,8 @@ from princomp.summaries import WEIGHTS, SampleWeight, Weights, check_frequencies
 WEIGHT_TOLERANCE = 1e-9
 # Relative weights that were divided by their sum in float32 sum to 1 up to a few 1e-7.
 _SUM_ABOVE_ONE = 1.0 + 1e-5
+# What lets rows count as their effective number (Kish 1965).
+_AS_FREQUENCIES = "w * w.sum() / (w**2).sum()"
 # With a sum of s, variances are s / (s − 1) times as large as for a large sum: 1.1 times.
 _FEW_ROWS = 11.0
 
@@ -137,7 +139,7 @@ def check_total_weight(total: float, n: int) -> None:
             f"a variance needs a sum of weights above 1, got {total:g} over {n} rows"
             + ("" if total else ": every weight is zero"),
             place={"parameter": "sample_weight"},
-            hint="weights are frequencies: divide relative weights by their mean",
+            hint=f"weights are frequencies: for relative weights w, give {_AS_FREQUENCIES}",
         )
 
 
@@ -149,7 +151,8 @@ def warn_of_small_weights(total: float, n: int) -> None:
     if total < min(0.5 * n, _FEW_ROWS):
         warn(
             f"the weights of {n:,} rows sum to {total:g}, and variances are divided by this sum "
-            "minus 1, because weights are frequencies: divide relative weights by their mean"
+            "minus 1, because weights are frequencies: for relative weights w, give "
+            f"{_AS_FREQUENCIES}"
         )
 
 
@@ -182,9 +185,9 @@ def warn_of_row_total(n: int, total: float) -> None:
     """Warn that n rows count as ``total``, for results that depend on the number of rows."""
     warn(
         f"the weights are not all whole numbers, and weights are frequencies: {counted(n, 'row')} "
-        f"count as {total_in_words(total)}. Rules, tests, intervals and verdicts are those of so "
-        "many rows. For sampling weights w, give w * w.sum() / (w**2).sum(): rows then count as "
-        "their effective number (Kish)"
+        f"count as {total_in_words(total)}. Rules, tests, intervals and verdicts take this as the "
+        f"number of rows. For sampling weights w, give {_AS_FREQUENCIES}: rows then count as their "
+        "effective number (Kish)"
     )
 
 

@@ -24,19 +24,22 @@ def test_a_code_among_answers_is_noted_with_the_other_values(code):
     rows[3:5, 1] = code
     (note,) = code_notes("abcd", rows)
     assert note == (
-        f"{code} is far from the other values of 'b' (1 to 5): if it marks missing cells, "
+        f"{code} is far from the other values of 'b' (1 to 5): if such numbers mark missing cells, "
         f"give na=['{code}']"
     )
 
 
-def test_several_codes_and_columns_are_counted():
-    rows = answers()
-    rows[3:5, 1], rows[7:9, 2], rows[[1, 11], 2], rows[4:8, 3] = 99, 98, np.nan, [8, 8, 9, 9]
-    (note,) = code_notes("abcd", rows)
-    expected = (
-        "8, 9, 98, 99 are far from the other values of 'b' (1 to 5) and of 2 more columns: if"
+def test_codes_are_those_of_their_columns():
+    rows = answers(shape=(60, 5))
+    rows[3:5, 1], rows[7:9, 2], rows[[1, 11], 2], rows[4:8, 3] = 99, 99, np.nan, [8, 8, 9, 9]
+    (note,) = code_notes("abcde", rows)
+    assert note == (
+        "8, 9 are far from the other values of 'd' (1 to 5); 99 is far from the other values of "
+        "'b' (1 to 5) and of 1 more column: if such numbers mark missing cells, give "
+        "na=['8', '9', '99']"
     )
-    assert note.startswith(expected)
+    rows[:, 4] = np.arange(60) % 10  # 9 is a number like others here
+    assert "because other columns hold such numbers, too" in code_notes("abcde", rows)[0]
 
 
 def test_codes_in_measurements_are_noted():
@@ -45,9 +48,10 @@ def test_codes_in_measurements_are_noted():
     assert "-999 is far from the other values of 'b'" in code_notes("abc", rows)[0]
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("code", [-9999, 1e30])
-def test_one_cell_is_enough_if_it_is_very_far_away(code):
-    rows = np.random.default_rng(0).normal(20, 8, (200, 3))
+def test_one_cell_is_enough_if_it_is_very_far_away(code, dtype):
+    rows = np.random.default_rng(0).normal(20, 8, (200, 3)).astype(dtype)
     rows[3, 1] = code
     (note,) = code_notes("abc", rows)
     assert note.startswith(f"{code:g} is far from the other values of 'b'")

@@ -13,17 +13,17 @@ from princomp.errors import counted
 from princomp.io.readers.columns import listed
 from princomp.io.readers.left_out import WarningNote
 
-_CODES = (
-    *(-9, -88, -99, -888, -999, -8888, -9999, -99999),
-    *(88, 98, 99, 888, 998, 999, 8888, 9998, 9999, 99999, 1e20, 1e30, -1e20, -1e30),
-)
+# Codes above other values, and codes below them.
+_FILLS = (1e20, 1e30, float(np.float32(1e20)), float(np.float32(1e30)))
+_HIGH = (88, 98, 99, 888, 998, 999, 8888, 9998, 9999, 99999, *_FILLS)
+_LOW = (-9, -88, -99, -888, -999, -8888, -9999, -99999, *(-code for code in _FILLS))
 # Codes in answers on a scale such as 1 to 5: 9 if it is far enough away, and 8 if 9 is one.
 _CODES_OF_SCALES = (8, 9)
 _LARGEST_ANSWER = 7
-_ALL_CODES = frozenset([*_CODES, *_CODES_OF_SCALES])
+_ALL_CODES = frozenset([*_LOW, *_HIGH, *_CODES_OF_SCALES])
 # Numbers of the first rows in which codes are sought, so that it takes little time.
 _MAX_NUMBERS = 2**18
-# A code occurs at least so often in a column, and so many other cells and other values do.
+# Minimum counts in a column: cells with a code, other cells, and other distinct values.
 _MIN_CELLS, _MIN_OTHER_CELLS, _MIN_OTHER_VALUES = 2, 10, 2
 # Smallest distance of a code from the other values, in units of their range.
 _MIN_GAP = 0.5
@@ -55,37 +55,49 @@ def code_notes(
     found = {j: codes for j in at_an_end if (codes := _codes_in(data[:, j]))}
     if not found:
         return []
-    (first, codes), *_ = found.items()
+    columns: dict[tuple[float, ...], list[int]] = {}
+    for j, codes in found.items():
+        columns.setdefault(codes, []).append(j)
+    parts = [_describe(codes, names, data, js) for codes, js in sorted(columns.items())]
+    words = [f"{code:g}" for code in sorted({*chain(*columns)})]
+    others = np.delete(head, list(found), axis=1)
+    advice = "replace them with NaN" if in_frame else f"give na={words}"
+    if not in_frame and np.isin(others, list({*chain(*columns)})).any():
+        advice = "replace them in the file, because other columns hold such numbers, too"
+    return [WarningNote(f"{'; '.join(parts)}: if such numbers mark missing cells, {advice}")]
+
+
+def _describe(
+    codes: tuple[float, ...], names: Sequence[str], data: NDArray[Any], columns: list[int]
+) -> str:
+    """Describe the columns with the same codes, and the other values of the first one."""
+    first, more = columns[0], len(columns) - 1
     others = data[~np.isin(data[:, first], codes), first]
     column = f"{names[first]!r} ({np.nanmin(others):g} to {np.nanmax(others):g})"
-    more = f" and of {counted(len(found) - 1, 'more column')}" if len(found) > 1 else ""
-    advice = "replace them with NaN" if in_frame else "give na={}"
-    words = [f"{code:g}" for code in sorted({*chain(*found.values())})]
-    are, marks = ("is", "it marks") if len(words) == 1 else ("are", "they mark")
-    return [
-        WarningNote(
-            f"{listed(words)} {are} far from the other values of {column}{more}: if {marks} "
-            f"missing cells, {advice.format(words)}"
-        )
-    ]
+    words = listed(f"{code:g}" for code in codes)
+    return f"{words} {'is' if len(codes) == 1 else 'are'} far from the other values of {column}" + (
+        f" and of {counted(more, 'more column')}" if more else ""
+    )
 
 
-def _codes_in(cells: NDArray[Any]) -> list[float]:
-    """The codes at one end of a column."""
+def _codes_in(cells: NDArray[Any]) -> tuple[float, ...]:
+    """The codes at one end of a column, ascending."""
     ascending, counts = np.unique(cells[np.isfinite(cells)], return_counts=True)
-    for values, found in ((ascending[::-1], counts[::-1]), (ascending, counts)):
-        for codes in (_CODES, _CODES_OF_SCALES):
-            n = sum(1 for _ in takewhile(codes.__contains__, values))
-            others = values[n:]
-            if not n or len(others) < _MIN_OTHER_VALUES:
-                continue
-            gap, count = abs(values[n - 1] - others[0]) / np.ptp(others), found[:n].sum()
-            is_far = gap >= (_MIN_GAP if count >= _MIN_CELLS else _GAP_OF_ONE)
-            if codes is _CODES_OF_SCALES:
-                is_far = count >= _MIN_CELLS and _are_answers(others, values[0])
-            if is_far and found[n:].sum() >= _MIN_OTHER_CELLS:
-                return sorted(values[:n].tolist())
-    return []
+    ends = ((_HIGH, -1), (_CODES_OF_SCALES, -1), (_LOW, 1))
+    for codes, step in ends:
+        values, found = ascending[::step], counts[::step]
+        n = sum(1 for _ in takewhile(codes.__contains__, values))
+        others, count = values[n:], found[:n].sum()
+        if not n or len(others) < _MIN_OTHER_VALUES or found[n:].sum() < _MIN_OTHER_CELLS:
+            continue
+        if codes is _CODES_OF_SCALES:
+            is_far = count >= _MIN_CELLS and _are_answers(others, values[0])
+        else:
+            least = _MIN_GAP if count >= _MIN_CELLS else _GAP_OF_ONE
+            is_far = abs(values[n - 1] - others[0]) >= least * np.ptp(others)
+        if is_far:
+            return tuple(sorted(values[:n].tolist()))
+    return ()
 
 
 def _are_answers(descending: NDArray[Any], code: float) -> bool:

@@ -333,29 +333,31 @@ def totals_note(data: NDArray[Any], last_row: Sequence[Any]) -> list[WarningNote
 def _last_row_is_sums_or_means(columns: Iterable[NDArray[Any]]) -> bool:
     """Whether the last row holds the sums or the means of all columns that it fills.
 
-    These are at least two columns, without those of zeros. Sums may be rounded to fewer decimals. A
-    mean counts only below seven rows or more, none of which equals it: the last row may be the
-    centre of a design. So may a row of zeros.
+    At least two of them must not occur above, because the last row may be a corner or the centre of
+    a design. Columns of zeros are ignored. Sums may be rounded to fewer decimals. Means count only
+    below at least seven rows.
     """
     n_sums = n_means = 0
     are_sums = are_means = True
     for values in columns:
         above, last = values[:-1][np.isfinite(values[:-1])], float(values[-1])
-        if not len(above) or np.isnan(last) or not above.any():
+        if not len(above) or np.isnan(last) or not (above.any() or last):
             continue
         with np.errstate(over="ignore", invalid="ignore"):
             total, size = above.sum(dtype=np.float64), np.abs(above).sum(dtype=np.float64)
-            rounding = min(_ROUNDED_SUM * size, _unit_of_last_decimal(last) / 2)
-            are_sums &= bool(abs(total - last) <= max(1e-9 * size, rounding))
-            are_means &= bool(abs(total - len(above) * last) <= 1e-9 * size)
+            exact = max(1e-9, 10 * float(np.finfo(values.dtype).eps)) * size
+            rounding = min(_ROUNDED_SUM * size, _unit_of_last_decimal(values[-1]) / 2)
+            are_sums &= bool(abs(total - last) <= max(exact, rounding) < np.inf)
+            are_means &= bool(abs(total - len(above) * last) <= exact < np.inf)
         if not (are_sums or are_means):
             return False
-        n_sums += last != 0.0
-        n_means += len(above) >= _MIN_ROWS_OF_MEANS and last != 0.0 and last not in above
+        is_new = last != 0.0 and last not in above
+        n_sums += is_new
+        n_means += is_new and len(above) >= _MIN_ROWS_OF_MEANS
     return (are_sums and n_sums > 1) or (are_means and n_means > 1)
 
 
-def _unit_of_last_decimal(number: float) -> float:
+def _unit_of_last_decimal(number: np.floating[Any]) -> float:
     """The value of a one in the last decimal place of a number: 0.01 for 503.17."""
-    decimals = repr(number).partition(".")[2]
+    decimals = str(number).partition(".")[2]
     return 10.0 ** -len(decimals) if decimals.isdecimal() and decimals != "0" else 1.0

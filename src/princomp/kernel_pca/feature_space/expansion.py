@@ -94,14 +94,14 @@ class Expansion:
         if self.function.name not in _VANISHING:
             return 0
         offset = np.abs(scores + self.centre @ self.weights)
-        near = (offset <= _MAX_OFFSET * (self.centre @ np.abs(self.weights))).all(axis=1)
-        if not near.any():
+        candidates = (offset <= _MAX_OFFSET * (self.centre @ np.abs(self.weights))).all(axis=1)
+        if not candidates.any():
             return 0
 
         def largest(tile: FloatArray) -> FloatArray:
             return np.asarray(tile.max(axis=1, keepdims=True))
 
-        values = map_tiles(self.function, rows[near], self.sides, largest, 1, np.float64)
+        values = map_tiles(self.function, rows[candidates], self.sides, largest, 1, np.float64)
         return int(np.count_nonzero(values < np.finfo(scores.dtype).eps))
 
     def squared_norms(self, rows: RowArray) -> FloatArray:

@@ -37,6 +37,17 @@ def test_sums_and_means_without_a_word():
             PCA(2).fit(with_last_row(cells, "x"))
 
 
+def test_rounded_sums_of_float32():
+    cells = (ROWS * 1000.0).round(6).astype("f4")
+    with pytest.warns(UserWarning, match="the last row holds the sums or means of the others"):
+        PCA(2).fit(pd.concat([cells, cells.sum().round(1).to_frame().T], ignore_index=True))
+
+
+def test_a_design_is_not_refused(tmp_path):
+    (tmp_path / "design.csv").write_text("a,b\n0,0\n1,0\n0,1\n1,1\n")
+    assert PCA(2).fit(tmp_path / "design.csv").n_samples_ == 4
+
+
 def test_other_last_rows_cause_no_warning(tmp_path):
     centred = ROWS - ROWS.mean()
     zeros = pd.concat([centred, centred.iloc[:1] * 0.0], ignore_index=True)
