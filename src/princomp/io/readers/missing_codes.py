@@ -59,11 +59,13 @@ def code_notes(
     for j, codes in found.items():
         columns.setdefault(codes, []).append(j)
     parts = [_describe(codes, names, data, js) for codes, js in sorted(columns.items())]
-    words = [f"{code:g}" for code in sorted({*chain(*columns)})]
-    others = np.delete(head, list(found), axis=1)
-    advice = "replace them with NaN" if in_frame else f"give na={words}"
-    if not in_frame and np.isin(others, list({*chain(*columns)})).any():
+    all_codes = sorted({*chain(*columns)})
+    if in_frame:
+        advice = "replace them with NaN"
+    elif np.isin(np.delete(head, list(found), axis=1), all_codes).any():
         advice = "replace them in the file, because other columns hold such numbers, too"
+    else:
+        advice = f"give na={[f'{code:g}' for code in all_codes]}"
     return [WarningNote(f"{'; '.join(parts)}: if such numbers mark missing cells, {advice}")]
 
 
