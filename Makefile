@@ -132,7 +132,7 @@ $(MEASURED): $(ENGINES) tests/branches/requirements.txt
 REACHING := $(addprefix tests/, summaries laws references solvers core estimators io/checkpoints \
   io/test_model_file.py io/test_model_file_altered.py io/test_model_parts.py io/test_outputs.py \
   io/test_leftovers.py rules/test_rules_in_fits.py \
-  engines/test_device.py engines/test_device_stream.py)
+  engines/test_device.py engines/test_device_inputs.py engines/test_device_stream.py)
 KERNELS_BUILT := build/coverage/kernels
 
 coverage: $(MEASURED) ## lines and branches that tests reach, of the rooms of numbers and files and of the kernels

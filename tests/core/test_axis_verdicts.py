@@ -19,6 +19,8 @@ from princomp.core import (
     verdicts,
 )
 from princomp.core.axis_verdicts import axis_angles
+from princomp.core.certificate import inseparable_pairs
+from princomp.solvers import Spectrum
 
 
 def verdicts_of(model, angles=None):
@@ -118,6 +120,12 @@ def test_a_bootstrap_does_not_make_equal_variances_solid():
         angles = bootstrap(model, X, n=40, random_state=seed).angle_quantiles((0.95,))[0]
         solid += verdicts_of(model, angles)[0].kind == "solid"
     assert solid <= 16
+
+
+def test_an_axis_that_turns_by_more_than_45_degrees_is_unstable(rng):
+    model = PCA(1).fit(rng.standard_normal((200, 3)) * [9, 4, 1])
+    kinds = [verdicts_of(model, [angle])[0].kind for angle in (45.0, 45.5)]
+    assert kinds == ["solid", "unstable"]
 
 
 def test_no_axis_is_solid_if_filling_did_not_converge(rng):
@@ -259,3 +267,13 @@ def test_a_space_next_to_variances_that_were_not_computed_is_not_called_stable()
     for solver in ("lanczos", "full"):
         judged = verdicts(fitted_model(PCA(3, svd_solver=solver).fit(X)).result)
         assert not any(one.space for one in judged)
+
+
+@pytest.mark.parametrize(("squared", "units"), [(True, 1.0), (False, 2.0)])
+def test_a_gap_is_compared_with_the_error_of_squared_singular_values(squared, units):
+    """An error u in a singular value is one of 2u in its square."""
+    roundoff, digits = 1e-10, 2
+    for factor, close in ((0.9, [(0, 1)]), (1.1, [])):
+        gap = factor * units * roundoff * 10.0**digits
+        spectrum = Spectrum(np.array([1.0, 1.0 - gap]), np.eye(2), 2.0, roundoff, squared)
+        assert inseparable_pairs(spectrum, 2, np.zeros(2), digits) == close

@@ -163,6 +163,9 @@ def test_a_first_column_of_dates_as_whole_numbers_causes_a_warning(frame, tmp_pa
     for rows in (table, table[::-1], pl.from_pandas(table), read_table(path)):
         with pytest.warns(UserWarning, match=message):
             assert PCA(1, scale="unit").fit(rows).n_features_in_ == 4
+    with pytest.warns(UserWarning, match=rf"{message} it out with frame.drop\(columns=\['x'\]\)"):
+        PCA(1, scale="unit").fit(table.astype(float))
+    PCA(1).fit(table[["x"]].astype(float))  # there is no other column
     others = (
         table[:4],
         table.replace({"x": {dates[3]: dates[2]}}),

@@ -274,3 +274,12 @@ def test_five_constant_columns_are_named(count, last, columns, frame):
     assert caught.value.message.endswith(f"column {last}")
     assert caught.value.place == {"column": "c0"}
     assert caught.value.hint.startswith(f"leave the constant {columns} out")
+
+
+@pytest.mark.parametrize(("count", "columns"), [(1, "the column out"), (2, "the columns out")])
+def test_a_hint_says_how_to_leave_constant_columns_out(count, columns, rng):
+    X = rng.standard_normal((40, 4))
+    X[:, :count] = 1.0
+    with pytest.raises(ConstantColumnError) as caught:
+        RobustPCA(2, scale="mad").fit(X)
+    assert f"leaves {columns}; of an array, numpy.delete(" in caught.value.hint
