@@ -277,3 +277,9 @@ def test_a_gap_is_compared_with_the_error_of_squared_singular_values(squared, un
         gap = factor * units * roundoff * 10.0**digits
         spectrum = Spectrum(np.array([1.0, 1.0 - gap]), np.eye(2), 2.0, roundoff, squared)
         assert inseparable_pairs(spectrum, 2, np.zeros(2), digits) == close
+
+
+def test_the_last_angle_is_known_after_a_search_that_was_given_up(rng):
+    """All variances were computed then."""
+    X = rng.standard_normal((800, 900))
+    assert np.isfinite(axis_angles(fitted_model(PCA(5, svd_solver="row_gram").fit(X)).result)).all()
