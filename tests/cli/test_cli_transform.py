@@ -356,4 +356,4 @@ def test_a_note_says_that_words_of_the_fit_do_not_apply_to_parquet(princomp, tmp
     princomp("fit", "rows.csv", "--na", "-9", "--missing", "drop", "-m", "m.pca", "-o", "fit")
     pa.parquet.write_table(pa.table({"a": [1.0, 2.0], "b": [2.0, -9.0]}), tmp_path / "t.parquet")
     done = princomp("transform", "m.pca", "t.parquet")
-    assert "note: '-9' marks missing cells in text and workbooks only, and not in" in done.err
+    assert "note: words of the fit for missing cells ('-9') apply to text and workb" in done.err

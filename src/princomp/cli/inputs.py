@@ -143,7 +143,7 @@ def open_for_model(
         notes.append(
             f"cells with {words} count as missing, as in the fit (--na sets other words)"
             if source.na
-            else f"{words} marks missing cells in text and workbooks only, and not in this table"
+            else f"words of the fit for missing cells ({words}) apply to text and workbooks only"
         )
     notes.extend(source.notes)
     known = {source.id_column, fitted.schema.id_column, *extra}

@@ -175,10 +175,12 @@ def text_of(cells: Iterable[object]) -> list[str | None]:
 
 def is_not_utf8(cell: object) -> bool:
     """Whether a cell is bytes that are not UTF-8, such as those of most UUIDs."""
-    try:
-        return isinstance(cell, bytes) and cell.decode() is None
-    except UnicodeDecodeError:
-        return True
+    if isinstance(cell, bytes):
+        try:
+            cell.decode()
+        except UnicodeDecodeError:
+            return True
+    return False
 
 
 def plain_label(label: object) -> object:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -107,11 +106,11 @@ def open_files(
 
     paths = expand_patterns(names)
     _refuse_ineffective(options, paths)
-    na_of_model = bool(na) and not options.na and any(_kinds_of(paths))
-    if na_of_model:
-        options = replace(options, na=na)
+    given = options
+    if any(_kinds_of(paths)):
+        options = given.with_default_na(na)
     without_ids = Selection(
-        columns, exclude, options=options, of_model=of_model, na_of_model=na_of_model
+        columns, exclude, options=options, of_model=of_model, na_of_model=options is not given
     )
     with_ids = without_ids._replace(id_column=id_column or None, find_ids=id_column is None)
     empty: dict[Path, NoRowsError] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from typing import Any
 
@@ -75,6 +75,10 @@ class ReadOptions:
         if isinstance(values.get("header"), bool):
             values["header"] = int(values["header"])
         return cls(**values)
+
+    def with_default_na(self, na: tuple[str, ...]) -> ReadOptions:
+        """Return these options with a model's words for missing cells, if they have none."""
+        return replace(self, na=na) if na and not self.na else self
 
     def __post_init__(self) -> None:
         def invalid(name: str, expected: str, hint: str = "None detects it.") -> ParameterError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
@@ -75,9 +74,11 @@ def open_stdin(
         problem = "untrusted=True reads files only"
         raise file_error(ParameterError, _NAME, problem, hint, parameter="untrusted")
     find_ids = id_column is None
-    if not options.na:
-        options = replace(options, na=na)
-    selection = Selection(columns, exclude, id_column or None, find_ids, options, of_model)
+    given, options = options, options.with_default_na(na)
+    na_of_model = options is not given
+    selection = Selection(
+        columns, exclude, id_column or None, find_ids, options, of_model, na_of_model
+    )
     first, rest, compression = _decompressed(stream)
     if not first:
         hint = (
