@@ -1,6 +1,7 @@
 from .axis_verdicts import (
     Verdict as Verdict,
     component_ranges as component_ranges,
+    has_constant_columns as has_constant_columns,
     shown_certificate as shown_certificate,
     stable_spaces as stable_spaces,
     unequal_columns as unequal_columns,

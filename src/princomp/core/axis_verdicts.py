@@ -342,10 +342,14 @@ def unequal_columns(fitted: Fitted, names: list[str] | None) -> str | None:
     return unequal_variances(fitted.column_variances, names)
 
 
+def has_constant_columns(fitted: Fitted) -> bool:
+    """Whether some columns of the fit are constant, which is an error for unit scale."""
+    return constant_columns(fitted.summary).size > 0
+
+
 def unit_scale(fitted: Fitted) -> str:
-    """Say how to ask for unit scale, for which constant columns are an error."""
-    constant = constant_columns(fitted.summary).size > 0
-    return "scale='unit'" + (" with constant='drop'" if constant else "")
+    """Say how to ask for unit scale."""
+    return "scale='unit'" + (" with constant='drop'" if has_constant_columns(fitted) else "")
 
 
 def unequal_variances(variances: FloatArray, names: list[str] | None) -> str | None:

@@ -12,9 +12,9 @@ from princomp.core import (
     HasModel,
     PCAModel,
     fitted_model,
+    has_constant_columns,
     unequal_columns,
     unequal_variances,
-    unit_scale,
 )
 from princomp.linalg import FloatArray
 
@@ -126,7 +126,7 @@ def scale_hint(model: HasModel[FittedModel[Any]], source: Source | None = None) 
     result, names, kind, scale = fitted.result, column_names(model), "", "unit"
     if isinstance(result, Fitted):
         finding = unequal_columns(result, names)
-        scale += " --constant drop" if "constant" in unit_scale(result) else ""
+        scale += " --constant drop" if has_constant_columns(result) else ""
     elif result.scale is None and source is not None and source.repeatable:
         from princomp.estimators import robust_deviations
         from princomp.io import read_whole

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from princomp.core import component_ranges, stable_spaces, unequal_columns, unit_scale
+from princomp.core import component_ranges, has_constant_columns, stable_spaces, unequal_columns
 from princomp.diagnostics import bartlett, kmo, variable_names, variables
 from princomp.errors import PrincompError
 from princomp.estimators import PCA, choose
@@ -206,7 +206,7 @@ def _sentences(request: Request) -> Iterator[tuple[str, str]]:
         left_out = close[-1][1] == f"PC{fitted.k + 1}"
         yield "warning", texts("inseparable", [f"{a} from {b}" for a, b in close], left_out)
     if unequal := unequal_columns(fitted, column_names(model)):
-        yield "warning", texts("unequal", unequal, "constant" in unit_scale(fitted))
+        yield "warning", texts("unequal", unequal, has_constant_columns(fitted))
     if not request.has_frequencies:
         yield "warning", _weight_note(request)
     filled = model.imputed_
