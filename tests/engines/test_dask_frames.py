@@ -7,9 +7,10 @@ import pytest
 from on_dask import missing
 from test_same_answer import compare, parts_of
 
-from princomp import PCA, diagnostics, read_table
+from princomp import PCA, IncrementalPCA, diagnostics, read_table
 from princomp.errors import (
     ColumnError,
+    DataError,
     NotFiniteError,
     NotNumericError,
     ParameterError,
@@ -136,6 +137,43 @@ def test_weights_of_a_frame_are_a_series_or_one_of_its_columns(frame, weights):
         PCA().fit(df, sample_weight="z")
     with pytest.raises(ParameterError, match="200 weights in memory"):
         PCA().fit(df[NAMES], sample_weight=weights)
+
+
+def add_rows(df, weights):
+    return PCA(2).partial_fit(df, sample_weight=weights)
+
+
+def add_and_remove_rows(df, weights):
+    model = PCA(2).partial_fit(df, sample_weight=weights).partial_fit(df)
+    return model.forget(df, sample_weight=weights).partial_fit(df, sample_weight=weights).forget(df)
+
+
+def fit_in_batches(df, weights):
+    return IncrementalPCA(2).fit(df, sample_weight=weights)
+
+
+@pytest.mark.parametrize("fit", [add_rows, add_and_remove_rows, fit_in_batches])
+def test_a_series_of_weights_belongs_to_the_rows_by_its_index_in_batches_too(
+    frame, weights, rng, fit
+):
+    series = pd.Series(weights, frame.index).iloc[rng.permutation(200)]
+    df = dd.from_pandas(frame, npartitions=1)
+    shuffled = dd.from_pandas(series, npartitions=1, sort=False)
+    expected = PCA(2).fit(frame, sample_weight=weights)
+    compare(fit(df, shuffled), expected, 1e-10)
+    with pytest.raises(ParameterError, match="200 weights in memory") as caught:
+        fit(df, series)
+    assert "a Dask series" in caught.value.hint
+
+
+def test_a_frame_without_rows(frame):
+    model = PCA(2, missing="em").fit(frame)
+    empty = dd.from_pandas(frame, npartitions=2)
+    empty = empty[empty.a > frame.a.max()]
+    assert model.score_samples(empty).shape == (0,)
+    assert model.impute(empty).shape == (0, 5)
+    with pytest.raises(DataError, match="there are no rows"):
+        model.score(empty)
 
 
 def test_impute_fills_the_cells_of_a_frame(frame):

@@ -421,13 +421,18 @@ def _are_numbered(names: list[str]) -> bool:
 def blocks_of(data: RowData) -> Iterator[Any]:
     """Iterate over rows: those in memory as one block, those of a source chunk by chunk.
 
+    There is at least one block; that of a source without rows is empty.
+
     Raises
     ------
     InputChangedError
         After the last block, if a file has changed.
     """
-    if isinstance(data, Source):
-        for chunk in data.checked_chunks():
-            yield chunk.data
-    else:
+    if not isinstance(data, Source):
         yield data
+        return
+    chunk = None
+    for chunk in data.checked_chunks():
+        yield chunk.data
+    if chunk is None:
+        yield np.empty((0, data.p), data.dtype)

@@ -156,6 +156,12 @@ class Stream:
             )
         if fitted.filled is not None:
             stream.notes = (f"{fitted.filled}; in the rows of an earlier fit",)
+            if fitted.filled.cells:
+                warn(
+                    f"from now on, {counted(fitted.filled.cells, 'filled cell')} of {name} count "
+                    "as observed: tests and intervals no longer take into account that they "
+                    "were missing"
+                )
         if summary is not fitted.summary:
             stream.notes = (*stream.notes, _FROM_COMPONENTS)
         if fitted.faded_by is not None:

@@ -28,7 +28,8 @@ def attach_weights(
 
     The rows of an engine carry their weights, which can also be one of their columns. Weights of
     other tables are returned unchanged. So is an array of weights if the engine's rows are brought
-    here in chunks (``by_chunks``): the caller then cuts it into chunks as well.
+    here in chunks (``by_chunks``): the caller then cuts it into chunks as well. A series belongs to
+    the rows of a frame by its index, which only the engine can match.
 
     Raises
     ------
@@ -38,7 +39,10 @@ def attach_weights(
     rows = None if sample_weight is None else as_distributed(X)
     if rows is None:
         check_index_of_weights(X, sample_weight)
-    if rows is None or (by_chunks and rows.has_chunks and not isinstance(sample_weight, str)):
+        return X, sample_weight
+    has_labels = hasattr(X, "index") and hasattr(sample_weight, "index")
+    by_position = not (has_labels or isinstance(sample_weight, str))
+    if by_chunks and by_position and rows.has_chunks:
         return X, sample_weight
     return rows.weighted(sample_weight), None
 

@@ -53,9 +53,11 @@ def score(self: PCA, X: Any, y: object = None) -> float:
     Raises
     ------
     DataError
-        If no row is complete.
+        If there are no rows, or none is complete.
     """
     densities = self.score_samples(X)
+    if not len(densities):
+        raise DataError("there are no rows, so there is no score", hint="give at least one row")
     if self.missing != "error":
         # One incomplete row would make the score NaN, and GridSearchCV could not compare scores.
         densities = densities[~np.isnan(densities)]

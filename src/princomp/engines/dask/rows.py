@@ -236,7 +236,7 @@ def _align_weights(weights: Any, array: Any, rows: int | None) -> Any:
                 "of the chunks of X are not known",
                 place=WEIGHTS,
                 hint="give a Dask array of the same chunks, or call x.compute_chunk_sizes(); for "
-                "data frames a Series, or a column's name",
+                "data frames a Dask series, or a column's name",
             )
         weights = da.from_array(weights)
     if weights.ndim == 1 and (rows is None or np.isnan(weights.shape[0])):
