@@ -37,6 +37,14 @@ def test_show_reports_the_results_of_fit(princomp, model):
     assert document["parameters"]["n_components"] == 2
 
 
+def test_show_says_what_weighted_rows_count_as(princomp, tmp_path, rng):
+    PCA(2).fit(rng.standard_normal((20, 3)), sample_weight=np.full(20, 60.0)).save(
+        tmp_path / "w.pca"
+    )
+    shown = princomp("show", tmp_path / "w.pca").out
+    assert "20 rows that count as 1,200 × 3 columns" in shown
+
+
 def test_show_prints_loadings_by_component(princomp, model):
     shown = princomp("show", model, "--loadings")
     assert (shown.code, shown.err) == (0, "")

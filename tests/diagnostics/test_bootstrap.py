@@ -326,3 +326,12 @@ def test_invalid_arguments_of_a_result_are_refused(normal):
     for call in (lambda: found.to_frame(["a"]), lambda: found.angle_quantiles(2)):
         with pytest.raises(ParameterError):
             call()
+
+
+@pytest.mark.parametrize("p", [4, 300])
+def test_resamples_without_variance_have_no_axis(p):
+    two_rows = np.random.default_rng(3).standard_normal((2, p))
+    angles = bootstrap(PCA(1).fit(two_rows), two_rows, n=100).angles
+    # Half of the resamples have one row, twice.
+    assert set(np.round(angles.ravel(), 5)) == {0.0, 90.0}
+    assert 25 <= np.count_nonzero(angles > 45.0) <= 75

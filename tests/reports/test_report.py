@@ -78,7 +78,7 @@ def test_the_sentences_of_a_report_state_its_numbers(page):
         "The table us.csv: 50 rows in 4 columns: Murder, Assault, UrbanPop and Rape.",
         "divided by their standard deviations",
         "2 components of 4 explain 86.8% of the total variance: PC1 62.0%, PC2 24.7%.",
-        "The number of components (2) was set by the user.",
+        "The number of components (2) was given.",
         "PC1 (62.0%): high: Assault (0.92), Rape (0.86), Murder (0.84).",
         "PC2 (24.7%): high: UrbanPop (0.87).",
         "3 of 50 rows (6.0%) are beyond a 95% limit: Alaska, Rhode Island and Mississippi.",
@@ -139,7 +139,7 @@ def test_the_choice_of_components_is_described(arrests):
     text = _text(PCA(scale="unit", svd_solver="arpack").fit(arrests))
     assert "3 components of 4 explain" in text
     assert "components were kept" not in text
-    assert "set by the user" not in text
+    assert "was given" not in text
     assert "“broken-stick” 1" in _text(PCA(2, scale="unit").fit(arrests))
 
 
@@ -295,6 +295,13 @@ def test_a_report_of_a_weighted_fit_needs_the_weights(arrests, draw_only):
         assert np.isnan(reported_rows(model, arrests, training=training).contribution).all()
     assert "it is not known whether the rows" in texts[None]
     assert "are not those of the fit" in texts[False]
+
+
+def test_a_report_says_that_rows_may_have_had_weights_that_sum_to_their_number(arrests):
+    weights = np.arange(50) % 3 + 1.0
+    model = PCA(2).fit(arrests, sample_weight=weights * 50.0 / weights.sum())
+    rows = reported_rows(model, arrests)
+    assert "are not those of the fit, or have other weights:" in _text(model, rows)
 
 
 def test_metadata_of_a_weighted_fit_warn_in_a_report_without_weights(arrests, draw_only):

@@ -148,6 +148,26 @@ def test_columns_without_any_correlation_are_too_little_correlated():
     assert "χ² = 0.0 on 3" in page.text
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_two_columns_are_judged_by_the_test_alone(seed):
+    # The measure is 0.5 up to rounding, whatever the correlation.
+    rng = np.random.default_rng(seed)
+    column = rng.standard_normal(60)
+    X = np.column_stack([column, column + 0.1 * rng.standard_normal(60)])
+    text = Page(report(PCA(2).fit(X))).text
+    assert "correlated enough for a PCA: Bartlett’s test" in text
+    assert "Kaiser" not in text
+
+
+def test_without_centring_rows_are_not_described_by_signs_of_correlations():
+    rng = np.random.default_rng(0)
+    x = rng.normal(10.0, 3.0, 200)
+    X = np.column_stack([x, 15.0 - 0.5 * x + rng.normal(0.0, 0.3, 200), rng.normal(10.0, 0.5, 200)])
+    page = Page(report(PCA(2, center=False).fit(X), X))
+    assert "Means were not subtracted: the variation is that about zero" in page.text
+    assert "separates rows" not in page.text and "(−0.9" not in page.text
+
+
 def test_an_interval_without_its_eigenvalue_is_explained(arrests, draw_only):
     draw_only("scree")
     X = np.random.default_rng(0).standard_normal((40, 8))
@@ -384,6 +404,9 @@ def test_a_report_of_a_pipeline_and_of_scikit_learn(arrests, draw_only):
         pages.append(Page(report(steps, table)))
         assert "50 rows in 4 columns: Murder, Assault, Urban and Rape." in pages[-1].text
         assert "2 components of 4 explain 86.8%" in pages[-1].text
+        assert "output of StandardScaler, an earlier step of the pipeline" in pages[-1].text
+        assert "columns were not scaled again: columns with large variances" in pages[-1].text
+        assert "units of measurement" not in pages[-1].text
     assert pages[0].tables == pages[1].tables
     with pytest.raises(errors.ParameterError, match="PCA is needed, got scikit-learn's Trunc"):
         report(decomposition.TruncatedSVD(2).fit(arrests), arrests)

@@ -17,6 +17,9 @@ from princomp.linalg import FloatArray
 from princomp.summaries import Moments, Triangle
 
 
+_NO_MEAN = "the limits assume an estimated mean, and the model has center=False"
+
+
 @dataclass(frozen=True)
 @shared_docs
 class Limits:
@@ -77,8 +80,8 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
     -------
     Limits
         A limit that cannot be computed is None, with the reason in ``reasons``. T²: too few
-        rows (n ≤ k + 1), an unknown number of rows, or no centring. Q: no other directions, or
-        a fit that stores only some variances and no covariance.
+        rows (n ≤ k + 1), or an unknown number of rows. Q: no other directions, or a fit that
+        stores only some variances and no covariance. Both: no centring.
 
     Raises
     ------
@@ -118,7 +121,9 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
         t2_training = (n - 1) / n * ((n - 1) * beta)
     residual = residual_variances(fitted, k)
     q = q_method = None
-    if residual is None:
+    if not fitted.centred:
+        reasons["q"] = _NO_MEAN
+    elif residual is None:
         reasons["q"] = (
             "the model stores only some variances and no covariance; fit with "
             f"{solvers_with_covariance(fitted)}"
@@ -139,7 +144,7 @@ def _why_no_t2_limit(fitted: Fitted, k: int) -> str | None:
     if fitted.n_samples is None:
         return "the number of rows behind the covariance is not known (n_samples=…)"
     if not fitted.centred:
-        return "the limits assume an estimated mean, and the model has center=False"
+        return _NO_MEAN
     if not k:
         return "all components have zero variance" if fitted.k else "the model has no components"
     n = float(fitted.summary.rows)

@@ -304,8 +304,10 @@ def _analyse_by_products(table: Table, counts: FloatArray) -> Resamples:
     _check_finite(np.einsum("bjj->b", scatters))
     values, vectors = np.linalg.eigh(scatters)
     values = np.maximum(values[:, ::-1], 0.0) / (size - 1.0)
+    totals, values = values.sum(axis=1), values[:, : table.model.k]
     axes = vectors.transpose(0, 2, 1)[:, ::-1][:, : table.model.k]
-    return Resamples(values[:, : table.model.k], values.sum(axis=1), axes)
+    # Directions beyond the rank are zero vectors, orthogonal to all others.
+    return Resamples(values, totals, np.where(values[:, :, None] > 0.0, axes, 0.0))
 
 
 def _analyse_by_rows(table: Table, count: FloatArray) -> Resamples:
@@ -327,7 +329,7 @@ def _analyse_by_rows(table: Table, count: FloatArray) -> Resamples:
     values, vectors = eigh_top(products, k) if only_top else eigh(products)
     values, vectors = np.maximum(values[:k], 0.0), vectors[:k]
     if wide:
-        # Directions beyond the rank are zero vectors, orthogonal to all others.
+        # As above, directions beyond the rank are zero vectors.
         lengths = np.sqrt(np.where(values > 0, values, np.inf))
         vectors = (vectors @ rows) / lengths[:, None]
     missing = k - len(vectors)

@@ -179,7 +179,9 @@ def _limits_of_stack(stack: FloatArray, level: float, smallest: float) -> FloatA
 
 
 def _rows_of_covariance(fitted: Fitted) -> FloatArray | None:
-    """Return A (r, p) with AᵀA the covariance of the analysed columns; None if it was not kept."""
+    """Return A (r, p) with AᵀA the covariance of the analysed columns; None if there is none."""
+    if not fitted.centred:  # limits are for rows about their mean
+        return None
     summary = fitted.analysed.to_host()
     if isinstance(summary, Triangle):
         return np.asarray(summary.factor) / np.sqrt(summary.rows - 1.0)

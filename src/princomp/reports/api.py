@@ -118,6 +118,7 @@ def report(
     <!doctype html> True
     """
     data = _name_of(X) if data is None else data
+    steps = tuple(type(step).__name__ for _, step in getattr(model, "steps", ())[:-1])
     model, X = _as_princomp_model(model, X)
     _check_arguments(diagnostics.fitted_of(model), title, data, bootstrap, training)
     level = diagnostics.checked_level(level)
@@ -159,6 +160,7 @@ def report(
                 bootstrap=resamples,
                 why_no_bootstrap=why_none,
                 level=level,
+                steps=steps,
                 texts=texts,
             )
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from princomp.core import component_ranges, has_constant_columns, stable_spaces, unequal_columns
-from princomp.diagnostics import bartlett, kmo, variable_names, variables
+from princomp.diagnostics import bartlett, fitted_of, kmo, variable_names, variables
 from princomp.errors import PrincompError
 from princomp.estimators import PCA, choose
 from princomp.io import are_dates
@@ -49,7 +49,9 @@ def describe_analysis(request: Request) -> Iterator[str]:
     elif scale != "none" and model.constant != "error":
         # Such columns were accepted, and not divided.
         constant = list(names[fitted.column_variances == 0])
-    yield texts("preparation", fitted.centred, scale, bool(constant))
+    if request.steps:
+        yield texts("steps", request.steps)
+    yield texts("preparation", fitted.centred, scale, bool(constant), bool(request.steps))
     if constant:
         yield texts("constant", constant, fitted.centred)
     filled = model.imputed_
@@ -63,7 +65,8 @@ def describe_analysis(request: Request) -> Iterator[str]:
         relation = "stated" if rows.training_given else "matched"
     else:
         relation = "no weights" if rows.weights_missing else "other"
-    yield texts("rows_below", relation, 0 if rows is None else len(rows.scores), request.data)
+    n_below = 0 if rows is None else len(rows.scores)
+    yield texts("rows_below", relation, n_below, request.data, n_below == n)
 
 
 # ---- the results ----------------------------------------------------------------------
@@ -125,10 +128,14 @@ def variables_by_direction(
 
     Named are variables with a correlation of at least 0.7 in absolute value, or an above-average
     contribution. The last two values are the numbers of further variables in each direction.
+    Without centring, scores may be large because of the means, and the signs of correlations,
+    which are about the means, differ from those of the axis: they are left out.
     """
     table = variables(model, components=[name], form="wide", frame="listing")
     axis, share = table[f"axis_{name}"], table[f"contribution_{name}"]
     r = table[f"correlation_{name}"]
+    if not fitted_of(model).centred:
+        r = np.full(len(r), np.nan)
     equal_share = 100.0 / len(share) - 1e-9
     named = (np.abs(np.nan_to_num(r)) >= _MIN_CORRELATION) | (share >= equal_share)
     order = np.argsort(-share, kind="stable")
@@ -230,18 +237,20 @@ def _adequacy(request: Request) -> Iterator[tuple[str, str]]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the page says that cells were filled
-            overall, test = kmo(model, frame="listing").overall, bartlett(model)
+            found, test = kmo(model, frame="listing"), bartlett(model)
     except PrincompError:
         return  # the model keeps no correlations, or columns are linearly dependent
     p = "p < 0.0001" if test.p_value < 1e-4 else f"p = {test.p_value:.2g}"
     p = p.replace(" ", _NO_BREAK)
-    weak = not overall >= 0.5 or test.p_value > 0.05
+    # For two columns, the measure is always 0.5.
+    two = request.fitted.p == 2
+    weak = test.p_value > 0.05 or not (two or found.overall >= 0.5)
     if filled is not None and filled.cells and not weak:
         yield "plain", texts("no_adequacy")
         return
     # Without any correlation, the measure is NaN.
-    measure = f"{overall:.2f}" if np.isfinite(overall) else "undefined"
-    facts = (weak, measure, f"{test.statistic:.1f}", test.df, p)
+    measure = f"{found.overall:.2f}" if np.isfinite(found.overall) else "undefined"
+    facts = (weak, "" if two else measure, f"{test.statistic:.1f}", test.df, p)
     yield "warning" if weak else "plain", texts("adequacy", *facts)
 
 
@@ -289,6 +298,8 @@ def describe_briefly(request: Request) -> Iterator[str]:
         yield texts("short_dropped", fitted.dropped, n_all)
     if not _converged(request):
         yield texts("short_not_converged")
+    elif not fitted.centred:
+        yield texts("short_uncentred")
     elif verdicts[0].interpretable:
         high, low, *more = variables_by_direction(request.model, "PC1")
         names = ([name for name, _ in side] for side in (high, low))

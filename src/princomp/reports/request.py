@@ -101,7 +101,11 @@ class ReportedRows:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Model, rows and options of a report; ``why_no_bootstrap`` is the reason if there is none."""
+    """Model, rows and options of a report.
+
+    ``why_no_bootstrap`` is the reason if there is none, and ``steps`` are the classes of the steps
+    of a pipeline before the model.
+    """
 
     model: PCA
     X: object = None
@@ -115,6 +119,7 @@ class Request:
     bootstrap: diagnostics.Bootstrap | None = None
     why_no_bootstrap: str = "no rows"
     level: float = 0.95
+    steps: tuple[str, ...] = ()
     texts: Texts = field(default_factory=Texts)
 
     @property
