@@ -16,7 +16,7 @@ from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 from princomp.summaries import Moments, Triangle
 
-
+# Why an uncentred fit has no limits.
 _NO_MEAN = "the limits assume an estimated mean, and the model has center=False"
 
 
