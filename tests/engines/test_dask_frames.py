@@ -133,6 +133,10 @@ def test_weights_of_a_frame_are_a_series_or_one_of_its_columns(frame, weights):
     assert model.feature_names_in_.tolist() == NAMES
     np.testing.assert_allclose(scores.compute(), expected.transform(frame), atol=1e-12)
     compare(PCA(n_components=3).fit(df[NAMES], sample_weight=df["w"]), expected, 1e-12)
+    batches = IncrementalPCA(n_components=3)
+    scores = batches.fit_transform(df, sample_weight="w")
+    compare(batches, expected, 1e-12)
+    np.testing.assert_allclose(scores.compute(), expected.transform(frame), atol=1e-12)
     with pytest.raises(ParameterError, match="'z' is not a column of X"):
         PCA().fit(df, sample_weight="z")
     with pytest.raises(ParameterError, match="200 weights in memory"):

@@ -251,6 +251,14 @@ def test_a_summary_of_one_row_has_no_variances():
         PCA.from_summary(Moments.of(np.ones((1, 3))))
 
 
+def test_a_summary_about_the_origin_needs_a_fit_without_centring(rng):
+    summary = Moments.of(rng.standard_normal((20, 3)) + 5.0).about_origin()
+    with pytest.raises(ParameterError, match="about the origin") as caught:
+        PCA.from_summary(summary)
+    assert "center=False" in caught.value.hint
+    assert (PCA.from_summary(summary, center=False).mean_ == 0).all()
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rows_from_scores_have_the_precision_of_the_scores(dtype, rng):
     model = PCA(2).fit(rng.standard_normal((40, 5)).astype(np.float32))

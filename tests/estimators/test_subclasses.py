@@ -57,6 +57,19 @@ def test_derived_models_of_a_subclass():
     assert model.scale is None
 
 
+class FactorFirst(Scaled):
+    """Its first parameter is not the number of components."""
+
+    def __init__(self, factor=1, n_components=2):
+        super().__init__(n_components, factor)
+
+
+def test_from_sklearn_gives_the_number_of_components_by_name():
+    model = FactorFirst.from_sklearn(decomposition.PCA(3).fit(X))
+    assert model.n_components == 3
+    assert model.factor == 1
+
+
 @pytest.mark.parametrize("whiten", [False, True])
 def test_from_sklearn_of_a_subclass(whiten):
     theirs = decomposition.PCA(2, whiten=whiten).fit(X)

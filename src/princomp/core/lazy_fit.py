@@ -13,7 +13,7 @@ from princomp.core.problem import Problem
 from princomp.core.request import Request
 from princomp.core.stream import Stream, check_components
 from princomp.core.weights import gives_variance, warn_of_small_weights
-from princomp.errors import ConstantColumnError, NotAvailableError, ParameterError, ShapeError
+from princomp.errors import DataError, NotAvailableError, ParameterError
 from princomp.linalg import cached_property
 from princomp.summaries import Names, Pair
 
@@ -117,7 +117,7 @@ class LazyFit:
                 notes=stream.notes,
                 faded_by=stream.decay if stream.faded else None,
             )
-        except (ConstantColumnError, ShapeError) as error:
+        except DataError as error:
             raise NotAvailableError(
                 f"the {n:,} rows so far cannot be solved: {error.message}",
                 place=error.place,

@@ -107,7 +107,8 @@ def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
                 "sample_weight is one number, and the number of rows is not known before they "
                 "are read",
                 place=WEIGHTS,
-                hint="a single weight only changes the divisor: leave it out",
+                hint="give one weight per row; in a fit of these rows alone, one weight for all "
+                "only changes the divisor",
             )
     if weights.ndim == 0:
         weights = np.full(n, float(weights))

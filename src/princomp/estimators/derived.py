@@ -164,7 +164,7 @@ def from_summary(
     Raises
     ------
     ParameterError
-        For anything but a summary.
+        For anything but a summary, and for one about the origin if ``center`` is true.
     NotAvailableError
         For a summary of columns only.
     """
@@ -175,6 +175,12 @@ def from_summary(
             hint="give model.summary_, or Moments.of(X)",
         )
     model, summary = cls(**parameters), deepcopy(summary)
+    if not summary.centred and model.center:
+        raise ParameterError(
+            "this summary is about the origin: it does not contain the spread about the mean",
+            place={"parameter": "summary"},
+            hint="give center=False, or the summary before about_origin()",
+        )
     schema = _make_schema(cls, summary.p, feature_names)
     request = Request.of(model)
     fitted = fit_summary(summary, request, n_samples=summary.count, columns=schema.names)
@@ -232,7 +238,7 @@ def from_sklearn(
         )
     check_is_fitted(model)
     fitted = _fit_of_sklearn(model)
-    pca = cls(fitted.k)
+    pca = cls(n_components=fitted.k)
     pca.whiten = bool(model.whiten)  # a subclass may not have it in __init__
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", None)

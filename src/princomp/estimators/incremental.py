@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from princomp.core import (
+    attach_weights,
     check_parameter,
     check_rows,
     model_from_contents,
@@ -133,6 +134,7 @@ class IncrementalPCA(PCA):
             or ``comm`` is given.
         """
         refuse_reading_twice(X)
+        X, sample_weight = attach_weights(X, sample_weight, by_chunks=True)
         self.fit(X, y, sample_weight, progress=progress, checkpoint=checkpoint, comm=comm)
         return self.transform(X)
 

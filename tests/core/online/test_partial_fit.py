@@ -250,6 +250,24 @@ def test_one_row_has_no_variance_yet(table):
         _ = PCA().components_
 
 
+@pytest.mark.parametrize(
+    ("rule", "rows"),
+    [
+        ("elbow", [[1.0, 2.0], [4.0, 3.0]]),
+        ("gcv", [[1.0, 2.0], [4.0, 3.0]]),
+        (0.9, np.ones((5, 2))),
+    ],
+)
+def test_a_rule_that_does_not_apply_yet_needs_more_rows(rule, rows, rng):
+    model = PCA(rule).partial_fit(rows)
+    assert not hasattr(model, "components_")
+    with pytest.raises(NotAvailableError) as caught:
+        _ = model.components_
+    assert caught.value.hint.startswith("give more rows to partial_fit first")
+    more = rng.standard_normal((50, 2)) * [9.0, 1.0]
+    assert hasattr(model.partial_fit(more), "components_") is (rule != "elbow")
+
+
 @pytest.mark.filterwarnings("ignore:the weights of .* rows sum to")
 def test_rows_of_too_little_weight_are_too_few(table):
     model = PCA().partial_fit(table[:5], sample_weight=0.2)
