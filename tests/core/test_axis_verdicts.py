@@ -283,3 +283,12 @@ def test_the_last_angle_is_known_after_a_search_that_was_given_up(rng):
     """All variances were computed then."""
     X = rng.standard_normal((800, 900))
     assert np.isfinite(axis_angles(fitted_model(PCA(5, svd_solver="row_gram").fit(X)).result)).all()
+
+
+def test_no_space_is_called_stable_if_a_bootstrap_shows_that_rows_are_not_normal():
+    # PC2 and PC3 span a stable plane if rows are normal; with outliers, even PC1 may turn.
+    design = np.linalg.qr(np.random.default_rng(0).standard_normal((100, 5)))[0]
+    fitted = fitted_model(PCA(3).fit(design * [9.0, 5.0, 4.99, 0.1, 0.05])).result
+    assert stable_spaces(verdicts(fitted))
+    assert stable_spaces(verdicts(fitted, [5.0, 80.0, 80.0]))
+    assert not stable_spaces(verdicts(fitted, [80.0, 80.0, 80.0]))

@@ -393,6 +393,24 @@ def test_groups_are_in_natural_order(arrests, draw_only):
     assert labels == [f"group {i}" for i in range(12)]
 
 
+def test_a_row_that_makes_most_of_a_component_is_named(rng):
+    X = rng.standard_normal((40, 6))
+    X[7] += 30.0
+    page = Page(report(PCA(2).fit(X), X, bootstrap=0))
+    assert page.text.count("A single row makes more than half of PC1 (row 7: 9") == 2
+    assert "A single row" not in Page(report(PCA(2).fit(X), X[:20], training=False)).text
+    clean = np.delete(X, 7, axis=0)
+    assert "A single row" not in Page(report(PCA(2).fit(clean), clean, bootstrap=0)).text
+
+
+def test_a_page_says_if_q_has_no_limit(rng, draw_only):
+    draw_only("scree")
+    X = rng.standard_normal((60, 200))
+    page = Page(report(PCA(2, svd_solver="lanczos").fit(X), X, bootstrap=0))
+    assert "Q has no limit, so rows that the components do not describe are not marked" in page.text
+    assert "Q has no limit" not in Page(report(PCA(2).fit(X), X, bootstrap=0)).text
+
+
 # ---- other models ---------------------------------------------------------------------
 
 

@@ -427,7 +427,7 @@ def test_strong_directions_of_row_products_need_no_decomposition(rng, monkeypatc
     """The first check of a search gives no estimate, so it abandons none."""
     X = with_singular_values(600, np.r_[np.linspace(60, 30, 6), np.ones(200)], rng, p=900)[0]
     exact = truth(X)[0][:6]
-    monkeypatch.setattr(row_gram, "eigh_top", None)
+    monkeypatch.setattr(row_gram, "eigenpairs", None)
     model = PCA(6, svd_solver="row_gram").fit(X)
     np.testing.assert_allclose(model.explained_variance_, exact, rtol=600 * EPS)
 

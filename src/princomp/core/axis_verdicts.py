@@ -136,7 +136,7 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
     >>> [one.kind for one in verdicts(fitted_model(PCA().fit(X)).result)]
     ['solid', 'unstable', 'unstable']
     """
-    degrees = axis_angles(fitted)
+    degrees = approximate = axis_angles(fitted)
     bootstrapped = np.full(fitted.k, angles is not None) & ~(degrees >= 90.0)
     if angles is not None:
         degrees = np.where(bootstrapped, np.asarray(angles, dtype=np.float64), 90.0)
@@ -158,7 +158,10 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
         judged.append(Verdict(f"PC{i + 1}", kind, angle, names, bool(bootstrapped[i])))
     unstable = [one.kind == "unstable" for one in judged]
     spectrum = _known_spectrum(fitted)
-    spaces = [] if spectrum is None else _stable_spaces(spectrum, unstable)
+    # If an axis is stable for normal rows, and a bootstrap calls it unstable, as where outliers
+    # decide, then an approximation for normal rows says nothing about spaces.
+    normal = not ((degrees > _MAX_STABLE_ANGLE) & (approximate <= _MAX_STABLE_ANGLE)).any()
+    spaces = _stable_spaces(spectrum, unstable) if normal and spectrum is not None else ()
     for first, stop, angle in spaces:
         space = tuple(one.component for one in judged[first:stop])
         for i in range(first, stop):

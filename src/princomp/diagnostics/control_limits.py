@@ -96,6 +96,8 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
     is their sum. The variances of Q are those of the rows of the fit: as the components follow
     these rows, fewer of them are beyond the limit of Q than the level says, and more new rows.
     The mean Q of new rows is about ((n − 1)/(n − 1 − k))² (1 + 1/n) times that of the variances.
+    With more columns than rows, the limit is a few percent too large, because small variances of a
+    sample are unequal where those of the population are equal: fewer rows are beyond it.
 
     Examples
     --------

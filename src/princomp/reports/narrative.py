@@ -26,6 +26,8 @@ _MIN_CORRELATION = 0.7
 
 # Above this share, rows that were left out are mentioned in the summary.
 _MANY_DROPPED = 0.05
+# From this number of rows on, one that makes more than half of a component is mentioned.
+_MANY_ROWS = 10
 # Below this residual, relative to the first variance, components are exact to rounding errors.
 _EXACT_RESIDUAL = {"float64": 1e-10, "float32": 1e-4}
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -166,9 +168,12 @@ def _outliers(request: Request) -> Iterator[str]:
     if len(names):
         n, chance = int((~np.isnan(rows.t2)).sum()), f"{100 * (1 - limits.level):.10g}%"
         shown = list(names if rows.named else [f"row {name}" for name in names])
-        yield texts("beyond", len(names), n, level, chance, shown)
+        wide = request.fitted.p > (request.fitted.n_samples or 0)
+        yield texts("beyond", len(names), n, level, chance, shown, wide)
     else:
         yield texts("none_beyond", level, list(rows.cutoffs))
+    if "q" in limits.reasons and request.fitted.k < request.fitted.p:
+        yield texts("no_q_limit", limits.reasons["q"])
     if rows.filled.any():
         no_limit = np.isnan(rows.t2_limit) & np.isnan(rows.q_limit)
         yield texts("filled_rows", int(np.count_nonzero(rows.filled)), int(no_limit.sum()))
@@ -221,6 +226,8 @@ def _sentences(request: Request) -> Iterator[tuple[str, str]]:
         yield "warning", texts("filled_caution")
         if not filled.converged:
             yield "warning", texts("not_converged", filled)
+    if dominated := _dominated(request):
+        yield "warning", texts("dominated", dominated)
     yield from _angles(request)
     if request.bootstrap is None:
         yield "plain", texts("no_bootstrap", request.why_no_bootstrap)
@@ -279,6 +286,21 @@ def _angles(request: Request) -> Iterator[tuple[str, str]]:
         yield "plain", texts("rows_are_dates")
 
 
+def _dominated(request: Request) -> list[str]:
+    """Components of which a single row makes more than half, with the row."""
+    rows = request.rows
+    if rows is None or len(rows.scores) < _MANY_ROWS:
+        return []
+    # Contributions are NaN for rows that did not take part in the fit.
+    largest = np.nan_to_num(rows.contribution).argmax(axis=0)
+    shares = rows.contribution[largest, range(len(largest))]
+    return [
+        f"{name} ({rows.names[i] if rows.named else f'row {rows.names[i]}'}: {share:.0f}%)"
+        for name, i, share in zip(component_names(len(largest)), largest, shares, strict=True)
+        if share > 50.0
+    ]
+
+
 def _converged(request: Request) -> bool:
     """Whether filling the missing cells converged, if there were any."""
     filled = request.fitted.filled
@@ -316,6 +338,8 @@ def describe_briefly(request: Request) -> Iterator[str]:
             yield texts("doubtful", doubtful)
         return
     yield texts("short_trust", fitted.k, sound, doubtful)
+    if dominated := _dominated(request):
+        yield texts("dominated", dominated)
     filled = fitted.filled
     if sound and filled is not None and filled.cells:
         yield texts("short_filled", filled.cells, filled.share)

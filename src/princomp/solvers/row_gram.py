@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from princomp.linalg import EPS, FloatArray, eigh_top
+from princomp.linalg import EPS, FloatArray
 from princomp.solvers.dense import eigenpairs, roundoff
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.ritz import FEWEST_UNITS, axes_of_rows, bound_of_rows, residuals_of
@@ -19,8 +19,8 @@ from princomp.summaries import CentredRows, Columns
 
 # If k is below _FEW of n, only the wanted eigenvectors are computed: 10 of 1,000 take 51 ms with
 # LAPACK. From _SEARCHED rows on, a search in blocks of _BLOCK is tried first: it takes 10 ms if
-# some directions dominate. If none do, it would take 160 ms, so it is abandoned early: when its
-# forecast is more than _PATIENCE further products.
+# some directions dominate, but finds only the first variances. If none dominate, it would take 160
+# ms, so it is abandoned early: when its forecast is more than _PATIENCE further products.
 _FEW, _SEARCHED, _BLOCK, _PATIENCE = 0.1, 500, 8, 15
 # If all standard deviations are above this share of the first, the residuals of axes are bounded
 # from those of the eigenvectors of AAᵀ. Otherwise, the bound is too loose and they are measured.
@@ -30,8 +30,8 @@ _BOUNDED = 1e-2
 def solve_rows(rows: CentredRows, columns: Columns, k: int | None = None) -> tuple[Spectrum, int]:
     """Compute n variances and the first ``k`` axes (n by default) of wide rows (n, p).
 
-    If k is small, only the first variances are computed. Also return the number of passes over the
-    rows.
+    If k is small and n is large, only the first variances are computed. Also return the number of
+    passes over the rows.
     """
     n, p = rows.shape
     divisor = columns.rows - 1.0
@@ -59,9 +59,10 @@ def solve_rows(rows: CentredRows, columns: Columns, k: int | None = None) -> tup
 
 
 def _top(products: FloatArray, k: int) -> tuple[FloatArray, FloatArray, float]:
-    """Compute all eigenvalues, or only the first if k is small, and their eigenvectors, as rows.
+    """Compute eigenvalues, and at least ``k`` eigenvectors as rows.
 
-    Also return an upper bound of the probability that a larger eigenvalue was missed.
+    All eigenvalues are computed, or only the first where a search for few of many is faster. Also
+    return an upper bound of the probability that a larger eigenvalue was missed.
     """
     n = len(products)
     if not 0 < k < _FEW * n:
@@ -80,6 +81,4 @@ def _top(products: FloatArray, k: int) -> tuple[FloatArray, FloatArray, float]:
         )
         if pairs.converged:
             return pairs.values, pairs.vectors.T, pairs.missed
-        values, vectors = eigenpairs(products, k + 1)
-        return values[: k + 1], vectors, 0.0
-    return *eigh_top(products, k + 1), 0.0
+    return *eigenpairs(products, k), 0.0
