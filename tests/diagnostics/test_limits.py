@@ -318,9 +318,8 @@ def test_the_limit_of_q_is_continuous_where_its_power_is_nearly_zero():
         assert limit == pytest.approx(nearby[1][0] + step / 9, rel=1e-7)
 
 
-@pytest.mark.parametrize("n", [100, 300])
-def test_few_components_of_wide_rows_have_a_limit_of_q(n, rng):
-    X = rng.standard_normal((n, 1200))
+def test_few_components_of_wide_rows_have_a_limit_of_q(rng):
+    X = rng.standard_normal((300, 1200))
     few, full = PCA(3).fit(X), PCA(svd_solver="full").fit(X).truncated(3)
     assert few.plan_.solver == "row_gram"
     assert limits(few).q == pytest.approx(limits(full).q, rel=1e-10)
