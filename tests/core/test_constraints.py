@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from princomp.core.constraints import Constraint, check_parameter, fraction, number, whole_number
+from princomp.core.constraints import (
+    Constraint,
+    array_like,
+    check_parameter,
+    fraction,
+    number,
+    whole_number,
+)
 from princomp.errors import ParameterError
 
 
@@ -39,6 +46,7 @@ def test_messages_name_the_limits_that_exist(constraint: Constraint, text: str):
         (whole_number(), [-(10**30), 0, np.int8(3)], [0.0, 1.5, False, np.bool_(True)]),
         (whole_number(2), [2, 3], [1, 2.0]),
         (fraction(), [1e-9, 0.5, 1 - 1e-9], [0.0, 1.0, 0, 1, -0.5, True]),
+        (array_like("an array"), [np.ones(2), [1.0], 3], [None, "unit", True, np.bool_(False)]),
     ],
     ids=str,
 )

@@ -364,6 +364,26 @@ def test_a_rule_is_given_variances_in_the_unit_of_the_rows(solver, power, rng):
     assert PCA(Threshold(), svd_solver=solver).fit(np.ldexp(X, power)).n_components_ == expected
 
 
+@pytest.mark.parametrize(("needs", "k"), [("rows", 20), ("leading", 18)])
+def test_a_rule_decides_again_only_if_what_it_depends_on_has_changed(needs, k, rng):
+    """A search that begins with 16 components goes on until it has the 20 of the rule."""
+    seen = []
+
+    class Growing:
+        name = "growing"
+
+        def decide(self, known):
+            seen.append(len(known.variances))
+            return Decision(self.name, 20 if len(known.variances) < 20 else 18, "by their number")
+
+    Growing.needs = needs
+    model = PCA(Growing(), svd_solver="lanczos").fit(rng.standard_normal((100, 40)))
+    assert model.n_components_ == model.decision_.k == k
+    assert seen[0] == 16
+    assert len(seen) == len(set(seen))
+    assert (len(seen) > 1) is (needs == "leading")
+
+
 @pytest.mark.parametrize("scale", ["unit", "pareto", "range"])
 def test_folds_follow_the_option_for_constant_columns(scale, rng):
     """Folds consist of rows already scaled by the fit; a column may be constant in one of them."""

@@ -232,8 +232,8 @@ class _KnownSpectrum(NamedTuple):
 
 def _known_spectrum(fitted: Fitted) -> _KnownSpectrum | None:
     """Return what is known of all variances, or None if it says nothing about other samples."""
-    spectrum, n_minus_1 = fitted.spectrum, fitted.summary.rows - 1.0
-    if fitted.n_samples is None or not spectrum.total > 0 or n_minus_1 <= 0:
+    spectrum = fitted.spectrum
+    if fitted.n_samples is None or not spectrum.total > 0:
         return None
     rank = int(min(fitted.p, fitted.analysed.rank_limit))
     if rank == 1 < fitted.p:  # two rows show no variance in any other direction
@@ -243,7 +243,7 @@ def _known_spectrum(fitted: Fitted) -> _KnownSpectrum | None:
     if len(known) < rank:
         rest = max(0.0, 1.0 - float(known.sum())) / (rank - len(known))
         others, counts = np.append(known, rest), np.append(counts, rank - len(known))
-    return _KnownSpectrum(known, others, counts, n_minus_1)
+    return _KnownSpectrum(known, others, counts, fitted.summary.rows - 1.0)
 
 
 def _stable_spaces(
@@ -256,7 +256,7 @@ def _stable_spaces(
     its squared tangent is that of all angles in sum.
     """
     first, end = 0, min(len(unstable), len(spectrum.others) - 1, spectrum.separated)
-    while first < end - 1:
+    while first < end:
         for stop in range(first + 2, min(first + _MAX_SPACE_AXES, end) + 1):
             if not all(unstable[first:stop]):
                 break
