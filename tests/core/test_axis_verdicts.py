@@ -46,6 +46,7 @@ def test_each_kind_of_verdict(rng):
     cross = verdicts_of(PCA(2).fit(np.vstack([np.eye(3), -np.eye(3)])))
     assert [(verdict.kind, verdict.angle) for verdict in cross] == [("inseparable", 90.0)] * 2
     assert cross[1].partners == ("PC1", "PC3")
+    assert cross[1].reason == "its variance is too close to that of PC1 and PC3"
     alone = verdicts_of(PCA.from_covariance(np.diag([3.0, 1.0]), n_components=1))
     assert alone[0].kind == "untested"
     assert np.isnan(alone[0].angle)
@@ -148,6 +149,10 @@ def test_two_axes_turn_by_45_degrees_where_equal_variances_are_just_rejected():
 def test_the_axis_of_no_variance_is_arbitrary():
     found = verdicts_of(of_variances(2.0, 1.0, 0.0))[-1]
     assert (found.kind, found.angle) == ("below resolution", 90.0)
+    assert found.reason == "its variance is rounding error"
+    assert not found.may_be_equal
+    (constant,) = verdicts_of(PCA(1).fit(np.ones((5, 3))))
+    assert constant.kind == "below resolution"
 
 
 def test_an_approximation_just_below_90_degrees_does_not_override_a_bootstrap():

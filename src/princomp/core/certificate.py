@@ -170,10 +170,10 @@ def inseparable_pairs(
     if not spectrum.squared:
         # An error u·σ₁ in σ is 2·u·√(λ λ₁) in λ.
         error = 2 * spectrum.roundoff * np.sqrt(shares[:-1]) + spectrum.roundoff**2
-    # A residual turns an axis as much as an error of the matrix of the same size.
-    known = np.nan_to_num(residuals[: len(error)])
-    error[: len(known)] = np.maximum(error[: len(known)], known)
-    error[: len(known) - 1] = np.maximum(error[: len(known) - 1], known[1:])
+    # A residual, if it is known, turns an axis as much as an error of the matrix of the same size.
+    for first in (0, 1):
+        known = residuals[first : first + len(error)]
+        error[: len(known)] = np.fmax(error[: len(known)], known)
     close = (shares[:-1] - shares[1:]) < 10.0**digits * error
     return [(int(i), int(i) + 1) for i in np.flatnonzero(close)]
 
