@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from princomp import PCA
-from princomp.core.context import ComponentCount, check_n_components
+from princomp.core.context import ComponentCount, check_n_components, check_rows
 from princomp.core.request import Request, max_components
 from princomp.errors import ParameterError, ShapeError
 from princomp.solvers import Spectrum
@@ -50,6 +50,23 @@ def test_a_number_out_of_range_is_refused_with_the_range(k, solver, lowest, larg
     ) as caught:
         check_n_components(k, _summary(10, 4), solver)
     assert caught.value.hint == f"ask for {max(lowest, 1)} to {largest} components"
+
+
+@pytest.mark.parametrize(
+    ("total", "n", "dropped", "message"),
+    [
+        (0.0, 0, 0, r"there are 0 samples \(n_samples = 0\)"),
+        (1.0, 1, 0, r"there is 1 sample \(n_samples = 1\)"),
+        (0.5, 2, 0, "a sum of weights above 1, got 0.5 over 2 rows"),
+        (1.0, 10, 9, "1 of 10 rows are left after dropping"),
+        (0.0, 1, 1, "0 of 1 rows are left after dropping"),
+        (0.5, 10, 8, "a sum of weights above 1, got 0.5 over 2 rows"),
+    ],
+)
+def test_too_few_rows_for_a_variance_are_refused(total, n, dropped, message):
+    with pytest.raises(ShapeError, match=message):
+        check_rows(SimpleNamespace(rows=total), n, dropped)
+    check_rows(SimpleNamespace(rows=2.0), n, dropped)
 
 
 def test_a_hint_for_one_column_is_no_range():

@@ -197,6 +197,8 @@ def test_without_a_number_of_rows_only_some_rules_answer(X):
 def test_a_rule_without_an_answer_is_an_error_with_its_reason():
     with pytest.raises(DataError, match=r"'elbow' does not apply: .* no bend"):
         PCA("elbow").fit(np.vstack([np.diag([3.0, 2.9, 2.8, 1]), -np.diag([3.0, 2.9, 2.8, 1])]))
+    with pytest.raises(DataError, match="no bend"):  # also without rows
+        PCA.from_covariance(np.diag([3.0, 2.9, 2.8, 1]) ** 2, n_samples=8, n_components="elbow")
     # Equal variances have an answer: all of them are scree.
     model = PCA("elbow").fit(np.vstack([np.eye(4), -np.eye(4)]))
     assert model.n_components_ == 0

@@ -163,7 +163,7 @@ def inseparable_pairs(
     are more accurate.
     """
     values = spectrum.variances[: k + 1]
-    if len(values) < 2 or values[0] == 0.0:
+    if not values.any():
         return [(i, i + 1) for i in range(len(values) - 1)]
     shares = values / values[0]
     error: FloatArray = np.full(len(values) - 1, spectrum.roundoff)

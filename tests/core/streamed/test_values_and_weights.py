@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from streamed_cases import COLUMNS, ROWS, assert_same_bits, batches_of, every_kind, save
 
-from helpers import EPS, truth
+from helpers import EPS, EPS32, truth
 from princomp import PCA
 from princomp.core import fit as fit_module
 from princomp.errors import (
@@ -178,3 +178,11 @@ class Unread(Source):
 
     def read(self, start, stop):
         return self.chunks()
+
+
+@pytest.mark.usefixtures("streamed")
+def test_products_of_float32_rows_that_are_read_once_are_computed_in_float64(table):
+    """They cannot be repeated where they resolve too little."""
+    rows = table.astype(np.float32)
+    assert PCA(2).fit(batches_of(rows, 50)).summary_.unit == EPS
+    assert PCA(2).fit(lambda: batches_of(rows, 50)).summary_.unit == EPS32
