@@ -188,6 +188,22 @@ def test_angles_without_all_variances(rng):
     assert np.isnan(found[1])
 
 
+def test_variances_that_were_not_computed_count_as_their_mean():
+    found, equal = (
+        fitted_model(of_variances(9.0, 4.0, *others)).result
+        for others in ((1.5, 0.9, 0.6), (1.0, 1.0, 1.0))
+    )
+    spectrum = found.spectrum
+    truncated = replace(spectrum, variances=spectrum.variances[:2], axes=spectrum.axes[:2])
+    first, second = axis_angles(replace(found, spectrum=truncated, k=2))
+    assert first == pytest.approx(axis_angles(equal)[0], rel=1e-12)
+    assert np.isnan(second)
+    # Rounding may make the total less than its parts.
+    variances, total = np.array([1.0, 1e-20]), np.nextafter(1.0, 0.0)
+    truncated = replace(truncated, variances=variances, total=total)
+    assert axis_angles(replace(found, spectrum=truncated, k=2))[0] == pytest.approx(0, abs=1e-6)
+
+
 @pytest.mark.parametrize("scale", [None, "unit"])
 def test_two_rows_say_nothing_about_their_axis(scale):
     judged = verdicts_of(PCA(1, scale=scale).fit([[1.0, 2.0, 3.0], [2.0, 5.0, 1.0]]))

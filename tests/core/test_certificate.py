@@ -121,6 +121,12 @@ def test_equal_neighbours_are_inseparable(variances, k, pairs):
     assert inseparable_pairs(spectrum_of(*variances), k, np.zeros(k), 2) == pairs
 
 
+def test_neighbours_whose_gap_is_as_large_as_the_error_are_separable():
+    spectrum = Spectrum(np.array([1.0, 0.75]), np.eye(2), 1.75, roundoff=0.25)
+    assert inseparable_pairs(spectrum, 2, np.zeros(2), 0) == []
+    assert inseparable_pairs(spectrum, 2, np.array([0.0, 0.26]), 0) == [(0, 1)]
+
+
 @pytest.mark.parametrize(
     ("residuals", "pairs"),
     [

@@ -46,6 +46,25 @@ def test_densities_are_those_of_the_model_covariance(k, zeros, scale, rng):
     np.testing.assert_allclose(result.log_likelihood(rows), -expected / 2, rtol=1e-10)
 
 
+def test_both_parts_of_the_mean_are_subtracted(rng):
+    first, second = (
+        result_of(PCA.from_covariance(np.diag(VARIANCES), mean=mean, n_samples=50))
+        for mean in (np.full(4, 100.0), np.full(4, 101.0))
+    )
+    first = replace(first, summary=replace(first.summary, mean_low=np.ones(4)))
+    rows = 100 + rng.standard_normal((5, 4))
+    np.testing.assert_allclose(first.log_likelihood(rows), second.log_likelihood(rows), rtol=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_constant_columns_that_are_dropped_do_not_change_densities(k, rng):
+    X = rng.standard_normal((30, 3))
+    constant = np.column_stack([X, np.full(30, 7.0)])
+    found = result_of(PCA(k, constant="drop").fit(constant)).log_likelihood(constant)
+    expected = result_of(PCA(k).fit(X)).log_likelihood(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
 def test_a_row_is_in_the_span_up_to_ten_times_what_the_resolution_explains():
     result = result_of(PCA.from_covariance(np.diag([1.0, 0.5, 0, 0]), mean=0, n_samples=50))
     unresolved = 2 * result.spectrum.resolution  # of two directions
@@ -85,6 +104,9 @@ def test_the_variance_of_columns_left_out_is_that_of_unresolved_components():
         lost = np.full(4, 49 * error)
         removed = replace(result, summary=replace(result.summary, lost=lost))
         np.testing.assert_allclose(removed.variances_left_out(4), [0, 0, 0, left_out])
+    lost = result.columns.column_scatter
+    removed = replace(result, summary=replace(result.summary, lost=lost))
+    np.testing.assert_array_equal(removed.variances_left_out(4), 0.0)
 
 
 def test_a_column_that_is_explained_by_half_is_not_left_out():

@@ -12,20 +12,20 @@ from princomp.summaries import Moments
 
 
 def with_errors(errors):
-    """Moments whose column scatters are 4, 9 and 0, with error bounds."""
+    """Moments whose column scatters are 1/4, 9 and 0, with error bounds."""
     rows = np.array(
-        [[1.0, 0, 5], [-1, 0, 5], [1, 1.5, 5], [-1, -1.5, 5], [0, 1.5, 5], [0, -1.5, 5]]
+        [[0.25, 0, 5], [-0.25, 0, 5], [0.25, 1.5, 5], [-0.25, -1.5, 5], [0, 1.5, 5], [0, -1.5, 5]]
     )
     return replace(Moments.of(rows), lost=np.array(errors))
 
 
 @pytest.mark.parametrize(
     ("errors", "relative"),
-    [([0.04, 0, 0], [0.01, 0]), ([0.04, 0.09, 0], [0.01, 0.01]), ([0.0, 0, 0], [0.0, 0])],
+    [([0.0025, 0, 0], [0.01, 0]), ([0.0025, 0.09, 0], [0.01, 0.01]), ([0.0, 0, 0], [0.0, 0])],
 )
 def test_errors_of_divisors_are_added_to_those_of_the_scatter(errors, relative):
     """A relative error r of a column scatter changes row and column j by r √(Sⱼⱼ tr S)."""
-    analysed = prepared(with_errors(errors), np.array([2.0, 3.0, 1.0]), centred=True)
+    analysed = prepared(with_errors(errors), np.array([0.5, 3.0, 1.0]), centred=True)
     np.testing.assert_allclose(analysed.column_scatter, [1, 1, 0])
     own = np.array([*relative, 0.0])
     bounds = own * np.sqrt(2)
@@ -35,15 +35,15 @@ def test_errors_of_divisors_are_added_to_those_of_the_scatter(errors, relative):
 
 
 def test_divisors_from_an_unknown_scatter_leave_it_unknown():
-    analysed = prepared(with_errors([np.inf, 0, 0]), np.array([2.0, 3, 1]), centred=True)
+    analysed = prepared(with_errors([np.inf, 0, 0]), np.array([0.5, 3, 1]), centred=True)
     np.testing.assert_array_equal(analysed.lost, np.inf)
 
 
 def test_without_divisors_errors_stay_as_they_are():
-    summary = with_errors([0.04, 0, 0])
+    summary = with_errors([0.0025, 0, 0])
     assert prepared(summary, None, centred=True) is summary
     moved = prepared(summary, None, centred=False)
-    np.testing.assert_allclose(moved.column_scatter, [4, 9, 150])
+    np.testing.assert_allclose(moved.column_scatter, [0.25, 9, 150])
 
 
 @pytest.mark.parametrize("scale", [None, np.array([2.0, 3, 1])])

@@ -342,6 +342,8 @@ def test_a_rule_is_given_the_rows_as_they_are_analysed(X, center):
     rows = far - far.mean(axis=0) if center else far
     expected = rows / far.std(axis=0, ddof=1)
     np.testing.assert_allclose(received["rows"], expected, atol=1e-6 * np.abs(expected).max())
+    if center:  # with both parts of the mean
+        np.testing.assert_allclose(received["rows"].mean(axis=0), 0.0, atol=1e-12)
     singular = np.linalg.svd(received["rows"], compute_uv=False) ** 2 / 149
     np.testing.assert_allclose(received["variances"][:4], singular[:4], rtol=1e-6)
     np.testing.assert_allclose(

@@ -303,7 +303,8 @@ def _turns(judged: Sequence[Verdict]) -> str:
     parts, plural = [], len(judged) > 1
     turning = [one for one in judged if not one.may_be_equal]
     if turning:
-        of_what = "independent" if turning[0].bootstrapped else "independent normal"
+        bootstrapped = all(one.bootstrapped for one in turning)
+        of_what = "independent" if bootstrapped else "independent normal"
         largest = max(one.angle for one in turning)
         turns = "may have any direction" if _is_any_direction(largest) else f"within {largest:.0f}°"
         parts.append(f"{'axes' if plural else 'axis'} {turns} in another sample of {of_what} rows")
