@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from princomp import PCA
 from princomp.core import fitted_model
@@ -41,6 +42,16 @@ def test_the_mean_has_two_parts_in_each_precision(dtype):
         assert high.dtype == rest.dtype == dtype
         np.testing.assert_array_equal(high, mean.astype(dtype))
         np.testing.assert_array_equal(rest, ((mean - mean.astype(dtype)) + low).astype(dtype))
+
+
+def test_both_parts_of_the_mean_of_a_column_with_few_zeros_are_subtracted(rng):
+    rows = np.column_stack([rng.standard_normal(50) + 100, rng.random((50, 2)) < 0.1])
+    result = result_of(PCA(3).fit(sp.csr_array(rows)))
+    low = np.array([0.25, 0.0, 0.0])
+    moved = replace(result, summary=replace(result.summary, mean_low=low))
+    expected = (rows - result.mean - low) @ result.components.T
+    np.testing.assert_allclose(moved.scores(sp.csr_array(rows)), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(moved.scores(rows), expected, rtol=0, atol=1e-12)
 
 
 def test_the_noise_variance_is_the_mean_of_the_variances_left_out():

@@ -90,6 +90,15 @@ def test_other_rows_are_refused(rng):
         model.verify(incomplete)
 
 
+def test_the_sum_of_weights_may_differ_by_rounding(rng):
+    X, weights = table(rng), rng.random(1000) + 1
+    model = PCA(3).fit(X, sample_weight=weights)
+    model.verify(X, weights * (1 + 5e-10))
+    for factor in (1 + 2e-9, 1 - 2e-9):
+        with pytest.raises(ShapeError, match="not the rows of the fit"):
+            model.verify(X, weights * factor)
+
+
 def test_fits_that_cannot_be_verified_say_why(rng):
     X = table(rng)
     model = PCA.from_covariance(np.cov(X.T), n_samples=1000)
