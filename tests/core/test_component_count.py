@@ -70,9 +70,10 @@ def test_too_few_rows_for_a_variance_are_refused(total, n, dropped, message):
 
 
 def test_a_hint_for_one_column_is_no_range():
-    with pytest.raises(ShapeError) as caught:
-        check_n_components(2, _summary(10, 1), "auto")
-    assert caught.value.hint == "ask for 1 component"
+    for p, valid in ((1, "1 component"), (2, "1 to 2 components")):
+        with pytest.raises(ShapeError) as caught:
+            check_n_components(3, _summary(10, p), "auto")
+        assert caught.value.hint == f"ask for {valid}"
 
 
 def test_counts_and_rules_that_a_solver_does_not_support_are_refused():
