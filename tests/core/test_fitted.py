@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from princomp import PCA
-from princomp.core import fitted_model
+from princomp import PCA, RobustPCA
+from princomp.core import fit_summary, fitted_model
+from princomp.core.request import Request
+from princomp.errors import NotAvailableError
 from princomp.solvers import Spectrum
+from princomp.summaries import Columns
 
 
 def result_of(model):
@@ -76,6 +79,17 @@ def test_a_copy_for_scoring_gives_the_same_scores(rng):
         np.testing.assert_array_equal(
             small.scores(X, whiten=whiten), result.scores(X, whiten=whiten)
         )
+
+
+def test_a_robust_model_scores_with_all_it_has(rng):
+    model = fitted_model(RobustPCA(1).fit(rng.standard_normal((40, 3))))
+    assert model.for_scoring() is model
+
+
+def test_a_summary_of_columns_has_no_components(rng):
+    columns = Columns.of(rng.standard_normal((9, 3)))
+    with pytest.raises(NotAvailableError, match="says nothing of how they vary together"):
+        fit_summary(columns, Request(2))
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.int64, np.longdouble])
