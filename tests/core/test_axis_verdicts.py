@@ -6,15 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import chdtri
 
 from princomp import PCA, bootstrap
 from princomp.core import (
     Verdict,
     component_ranges,
     fitted_model,
+    has_constant_columns,
     shown_certificate,
     stable_spaces,
+    unequal_columns,
     unequal_variances,
+    unit_scale,
     verdict_lines,
     verdicts,
 )
@@ -27,6 +31,11 @@ def verdicts_of(model, angles=None):
     return verdicts(fitted_model(model).result, angles)
 
 
+def of_variances(*variances, n=300):
+    """A fit of n rows with these variances."""
+    return PCA.from_covariance(np.diag(variances), n_samples=n)
+
+
 def test_each_kind_of_verdict(rng):
     X = rng.standard_normal((200, 4)) * [9, 4, 2, 1]
     X = np.column_stack([X, X[:, 0] + X[:, 1]])
@@ -35,8 +44,9 @@ def test_each_kind_of_verdict(rng):
     noise = verdicts_of(PCA(2).fit(rng.standard_normal((40, 3))))
     assert {verdict.kind for verdict in noise} == {"unstable"}
     cross = verdicts_of(PCA(2).fit(np.vstack([np.eye(3), -np.eye(3)])))
-    assert [verdict.kind for verdict in cross] == ["inseparable"] * 2
+    assert [(verdict.kind, verdict.angle) for verdict in cross] == [("inseparable", 90.0)] * 2
     assert cross[1].partners == ("PC1", "PC3")
+    assert cross[1].reason == "its variance is too close to that of PC1 and PC3"
     alone = verdicts_of(PCA.from_covariance(np.diag([3.0, 1.0]), n_components=1))
     assert alone[0].kind == "untested"
     assert np.isnan(alone[0].angle)
@@ -122,6 +132,36 @@ def test_a_bootstrap_does_not_make_equal_variances_solid():
     assert solid <= 16
 
 
+def of_relative_gap(gap):
+    """A fit of 50 rows with variances λ₁ and 1, where λ₁ − 1 is ``gap`` √λ₁."""
+    return of_variances((gap / 2 + np.sqrt(gap**2 / 4 + 1)) ** 2, 1.0, n=50)
+
+
+def test_two_axes_turn_by_45_degrees_where_equal_variances_are_just_rejected():
+    """The test compares 1/(4 v) with a quantile of χ², where v is the variance of an entry."""
+    for factor, unstable in ((0.999, True), (1.001, False)):
+        gap = np.sqrt(4 * chdtri(2, 0.05) * factor / 49)
+        first, second = verdicts_of(of_relative_gap(gap))
+        assert first.angle == pytest.approx(second.angle) == pytest.approx(45.0, abs=0.1)
+        assert (first.angle > 45.0) is unstable
+
+
+def test_the_axis_of_no_variance_is_arbitrary():
+    found = verdicts_of(of_variances(2.0, 1.0, 0.0))[-1]
+    assert (found.kind, found.angle) == ("below resolution", 90.0)
+    assert found.reason == "its variance is rounding error"
+    assert not found.may_be_equal
+    (constant,) = verdicts_of(PCA(1).fit(np.ones((5, 3))))
+    assert constant.kind == "below resolution"
+
+
+def test_an_approximation_just_below_90_degrees_does_not_override_a_bootstrap():
+    quantiles = 4 * chdtri(2, 0.05) - chdtri(1, 0.05)
+    model = of_relative_gap(np.sqrt(quantiles * (1 + 1.5e-5) / 49))
+    assert 89.0 < axis_angles(fitted_model(model).result)[0] < 90.0
+    assert [one.angle for one in verdicts_of(model, [20.0, 30.0])] == [20.0, 30.0]
+
+
 def test_an_axis_that_turns_by_more_than_45_degrees_is_unstable(rng):
     model = PCA(1).fit(rng.standard_normal((200, 3)) * [9, 4, 1])
     kinds = [verdicts_of(model, [angle])[0].kind for angle in (45.0, 45.5)]
@@ -146,6 +186,22 @@ def test_angles_without_all_variances(rng):
     found = axis_angles(few)
     assert found[0] == pytest.approx(full[0], rel=0.01)
     assert np.isnan(found[1])
+
+
+def test_variances_that_were_not_computed_count_as_their_mean():
+    found, equal = (
+        fitted_model(of_variances(9.0, 4.0, *others)).result
+        for others in ((1.5, 0.9, 0.6), (1.0, 1.0, 1.0))
+    )
+    spectrum = found.spectrum
+    truncated = replace(spectrum, variances=spectrum.variances[:2], axes=spectrum.axes[:2])
+    first, second = axis_angles(replace(found, spectrum=truncated, k=2))
+    assert first == pytest.approx(axis_angles(equal)[0], rel=1e-12)
+    assert np.isnan(second)
+    # Rounding may make the total less than its parts.
+    variances, total = np.array([1.0, 1e-20]), np.nextafter(1.0, 0.0)
+    truncated = replace(truncated, variances=variances, total=total)
+    assert axis_angles(replace(found, spectrum=truncated, k=2))[0] == pytest.approx(0, abs=1e-6)
 
 
 @pytest.mark.parametrize("scale", [None, "unit"])
@@ -183,6 +239,29 @@ def test_the_plane_of_two_similar_variances_is_stable():
             wrong += np.degrees(np.arccos(cosine)) > spaces["PC1 and PC2"]
     assert said >= 80
     assert wrong / said <= 0.05 + 0.04
+
+
+@pytest.mark.parametrize(
+    ("variances", "spaces"),
+    [
+        ([3.0, 2.9, 0.1], ["PC1 and PC2"]),
+        ([3.0, 0.1, 0.09], []),  # the last two are what the first leaves
+        ([3.0, 2.9, 1.0, 0.97, 0.1], ["PC1 and PC2", "PC3 and PC4"]),
+        ([9.0, 3.0, 2.9, 0.1], ["PC2 and PC3"]),
+        ([*np.linspace(3, 2.9, 5), 0.1], ["PC1 to PC5"]),
+        ([*np.linspace(3, 2.9, 6), 0.1], []),  # no figure shows six axes
+    ],
+)
+def test_a_stable_space_has_two_to_five_axes_and_not_the_last_direction(variances, spaces):
+    judged = verdicts_of(of_variances(*variances))
+    assert list(stable_spaces(judged)) == spaces
+    assert all(angle < 45 for angle in stable_spaces(judged).values())
+
+
+def test_stable_spaces_do_not_share_axes():
+    """The angles of a bootstrap make all axes unstable, and the variances differ."""
+    judged = verdicts_of(of_variances(81.0, 27, 9, 3, 1), [80.0] * 5)
+    assert list(stable_spaces(judged)) == ["PC1 and PC2", "PC3 and PC4"]
 
 
 @pytest.mark.parametrize(("n", "p"), [(100, 10), (500, 10), (50, 4)])
@@ -253,11 +332,37 @@ def test_axes_that_may_turn_by_any_angle_are_described_in_words():
         (np.r_[1e-3, np.full(99, 10.0)], False),  # a column that hardly varies
         (np.r_[np.ones(90), np.full(10, 1e4)], True),
         (np.geomspace(1, 1e4, 100), True),
+        ([1, 1000], False),
+        ([1, 1000.5], True),
+        ([1, 1, 1, 1 - 2**-10, 2**-10], False),  # two have just half of the total
+        ([1, 1, 1, 1 - 2**-9, 2**-10], True),
+        ([0, 0], False),
         (np.linspace(1e-3, 10, 100), False),
     ],
 )
 def test_few_columns_decide_if_they_have_most_of_the_variance(variances, said):
     assert (unequal_variances(np.array(variances), None) is not None) is said
+
+
+@pytest.mark.parametrize(
+    ("ratio", "times"), [(999_999_999.0, "999,999,999"), (1e9, "1e+09"), (1234.0, "1,234")]
+)
+def test_large_ratios_of_variances_are_rounded(ratio, times):
+    found = unequal_variances(np.array([1.0, ratio]), ["a", "b"])
+    assert found == f"variances of the columns differ {times}-fold and 'b' has the largest"
+
+
+def test_unit_scale_is_advised_where_it_is_possible():
+    X = np.column_stack([np.arange(9.0) ** 2, 1e3 * np.arange(9), np.arange(9.0) % 2])
+    fitted = fitted_model(PCA(2).fit(X)).result
+    assert "column 1 has the largest" in unequal_columns(fitted, None)
+    assert (has_constant_columns(fitted), unit_scale(fitted)) == (False, "scale='unit'")
+    for options in ({"scale": "unit"}, {"center": False}):
+        assert unequal_columns(fitted_model(PCA(2, **options).fit(X)).result, None) is None
+    X[:, 2] = 5.0
+    fitted = fitted_model(PCA(2).fit(X)).result
+    assert has_constant_columns(fitted)
+    assert unit_scale(fitted) == "scale='unit' with constant='drop'"
 
 
 def test_a_space_next_to_variances_that_were_not_computed_is_not_called_stable():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from princomp import PCA
-from princomp.core.context import ComponentCount, check_n_components
+from princomp.core.context import ComponentCount, check_n_components, check_rows
 from princomp.core.request import Request, max_components
 from princomp.errors import ParameterError, ShapeError
 from princomp.solvers import Spectrum
@@ -45,17 +45,35 @@ def test_weights_count_as_rows():
     [(5, "auto", 0, 4), (-1, "full", 0, 4), (0, "arpack", 1, 3), (0, "randomized", 1, 4)],
 )
 def test_a_number_out_of_range_is_refused_with_the_range(k, solver, lowest, largest):
-    with pytest.raises(
-        ShapeError, match=f"n_components={k} must be between {lowest} and"
-    ) as caught:
+    route = "full" if solver == "auto" else solver
+    message = f"n_components={k} must be between {lowest} and .* with svd_solver='{route}'"
+    with pytest.raises(ShapeError, match=message) as caught:
         check_n_components(k, _summary(10, 4), solver)
     assert caught.value.hint == f"ask for {max(lowest, 1)} to {largest} components"
 
 
+@pytest.mark.parametrize(
+    ("total", "n", "dropped", "message"),
+    [
+        (0.0, 0, 0, r"there are 0 samples \(n_samples = 0\)"),
+        (1.0, 1, 0, r"there is 1 sample \(n_samples = 1\)"),
+        (0.5, 2, 0, "a sum of weights above 1, got 0.5 over 2 rows"),
+        (1.0, 10, 9, "1 of 10 rows are left after dropping"),
+        (0.0, 1, 1, "0 of 1 rows are left after dropping"),
+        (0.5, 10, 8, "a sum of weights above 1, got 0.5 over 2 rows"),
+    ],
+)
+def test_too_few_rows_for_a_variance_are_refused(total, n, dropped, message):
+    with pytest.raises(ShapeError, match=message):
+        check_rows(SimpleNamespace(rows=total), n, dropped)
+    check_rows(SimpleNamespace(rows=2.0), n, dropped)
+
+
 def test_a_hint_for_one_column_is_no_range():
-    with pytest.raises(ShapeError) as caught:
-        check_n_components(2, _summary(10, 1), "auto")
-    assert caught.value.hint == "ask for 1 component"
+    for p, valid in ((1, "1 component"), (2, "1 to 2 components")):
+        with pytest.raises(ShapeError) as caught:
+            check_n_components(3, _summary(10, p), "auto")
+        assert caught.value.hint == f"ask for {valid}"
 
 
 def test_counts_and_rules_that_a_solver_does_not_support_are_refused():

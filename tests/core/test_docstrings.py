@@ -1,4 +1,4 @@
-"""Docstrings with shared entries."""
+"""Decorators: docstrings with shared entries, and old names of arguments."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import pytest
 
 from command_line import ENVIRONMENT
 from princomp.core import fill_docstring, renamed_parameters
+from princomp.errors import ParameterError
 
-fill = fill_docstring({"model": "model : PCA\n    Fitted.\n\n    Twice."})
+ENTRIES = {"model": "model : PCA\n    Fitted.\n\n    Twice."}
 
 
 def test_an_entry_gets_the_indentation_of_its_placeholder():
-    @fill
+    @fill_docstring(ENTRIES)
     def function():
         """Show 100%(or less)s of a model.
 
@@ -35,18 +36,31 @@ def test_an_unknown_entry_raises_an_error():
         """
 
     with pytest.raises(KeyError, match="modle"):
-        fill(function)
+        fill_docstring(ENTRIES)(function)
 
 
 def test_other_decorators_copy_the_filled_docstring():
     @renamed_parameters(old="new")
-    @fill
+    @fill_docstring(ENTRIES)
     def function(new=None):
         """
         %(model)s
         """
 
     assert "Fitted." in function.__doc__
+
+
+def test_old_names_of_arguments_are_accepted_with_a_warning():
+    @renamed_parameters(old="new", older="newer")
+    def function(*values, **named):
+        return values, named
+
+    assert function(1, new=2, newer=3) == ((1,), {"new": 2, "newer": 3})
+    with pytest.warns(FutureWarning, match="older= was renamed to newer=; .* in version 0.4"):
+        assert function(1, new=2, older=3) == ((1,), {"new": 2, "newer": 3})
+    with pytest.raises(ParameterError, match="old= and new= are the same argument") as caught:
+        function(old=1, new=2)
+    assert caught.value.hint == "give new only"
 
 
 def test_python_without_docstrings_can_call_the_functions():

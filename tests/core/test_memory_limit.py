@@ -350,6 +350,8 @@ def test_streams_are_kept_in_memory_only_within_a_share_of_the_limit(rng):
     held = PCA(3, memory_limit=limit).fit(Streamed(X, known=False, step=5000))
     streamed = PCA(3, memory_limit=limit - 8).fit(Streamed(X, known=False, step=5000))
     assert (held.plan_.problem.in_memory, streamed.plan_.problem.in_memory) == (True, False)
+    known = PCA(3, memory_limit=limit).fit(Streamed(X, known=True, step=5000))
+    assert not known.plan_.problem.in_memory  # a route is chosen for their number
     assert streamed.explained_variance_.tobytes() == held.explained_variance_.tobytes()
 
 

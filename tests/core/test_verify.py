@@ -74,7 +74,7 @@ def test_files_and_batches(rng, tmp_path):
 
 def test_constant_columns_have_no_residual():
     X = np.full((20, 3), 7.0)
-    assert not PCA(2).fit(X).verify(X).residuals.any()
+    assert PCA(2).fit(X).verify(X).residuals.tolist() == [0.0, 0.0]
 
 
 def test_other_rows_are_refused(rng):
@@ -90,10 +90,22 @@ def test_other_rows_are_refused(rng):
         model.verify(incomplete)
 
 
+def test_the_sum_of_weights_may_differ_by_rounding(rng):
+    X, weights = table(rng), rng.random(1000) + 1
+    model = PCA(3).fit(X, sample_weight=weights)
+    model.verify(X, weights * (1 + 5e-10))
+    for factor in (1 + 2e-9, 1 - 2e-9):
+        with pytest.raises(ShapeError, match="not the rows of the fit"):
+            model.verify(X, weights * factor)
+
+
 def test_fits_that_cannot_be_verified_say_why(rng):
     X = table(rng)
     model = PCA.from_covariance(np.cov(X.T), n_samples=1000)
     with pytest.raises(NotAvailableError, match="without a mean"):
+        model.verify(X)
+    model = PCA.from_covariance(np.cov(X.T), mean=X.mean(axis=0))
+    with pytest.raises(NotAvailableError, match="residuals against rows need the number of rows"):
         model.verify(X)
     X[3, 4] = np.nan
     with pytest.raises(NotAvailableError, match="filled missing cells"):

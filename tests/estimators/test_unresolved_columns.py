@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from helpers import EPS
 from princomp import PCA, IncrementalPCA, load
+from princomp.core import fitted_model
 from princomp.diagnostics import contributions, distances, limits
 
 UNRESOLVED = "leave out columns? .*below the resolution"
@@ -74,6 +77,28 @@ def test_no_solver_resolves_variances_below_those_of_rounding(frame):
     X = frame.to_numpy() * [1e12, 1.0, 1.0]
     with pytest.warns(UserWarning, match="columns 1, 2.*PCA with scale='unit' keeps them"):
         PCA(svd_solver="full").fit(X).get_precision()
+
+
+@pytest.mark.parametrize(
+    ("squared", "variance", "advice"),
+    [
+        (True, 2.0, "scale='unit', or with svd_solver='full', keeps it"),
+        (True, 0.5, "scale='unit' keeps it"),
+        (False, 2.0, "scale='unit' keeps it"),
+    ],
+)
+def test_a_solver_of_the_rows_is_advised_where_it_would_resolve_the_column(
+    squared, variance, advice
+):
+    """The variance is relative to (p·eps)² of the first one, which such a solver resolves."""
+    small = variance * (2 * EPS) ** 2 * 9.0
+    covariance = PCA.from_covariance(np.diag([9.0, small]), mean=0, n_samples=50)
+    model = fitted_model(covariance)
+    spectrum = replace(model.result.spectrum, squared=squared, roundoff=1e-7)
+    model = replace(model, result=replace(model.result, spectrum=spectrum))
+    message = f"^densities leave out column 1: its variance is below .* A PCA with {advice}$"
+    with pytest.warns(UserWarning, match=message):
+        model.warn_of_columns_left_out("densities", 2)
 
 
 def test_a_column_is_left_out_only_by_what_uses_its_components(frame):

@@ -197,6 +197,8 @@ def test_without_a_number_of_rows_only_some_rules_answer(X):
 def test_a_rule_without_an_answer_is_an_error_with_its_reason():
     with pytest.raises(DataError, match=r"'elbow' does not apply: .* no bend"):
         PCA("elbow").fit(np.vstack([np.diag([3.0, 2.9, 2.8, 1]), -np.diag([3.0, 2.9, 2.8, 1])]))
+    with pytest.raises(DataError, match="no bend"):  # also without rows
+        PCA.from_covariance(np.diag([3.0, 2.9, 2.8, 1]) ** 2, n_samples=8, n_components="elbow")
     # Equal variances have an answer: all of them are scree.
     model = PCA("elbow").fit(np.vstack([np.eye(4), -np.eye(4)]))
     assert model.n_components_ == 0
@@ -340,6 +342,8 @@ def test_a_rule_is_given_the_rows_as_they_are_analysed(X, center):
     rows = far - far.mean(axis=0) if center else far
     expected = rows / far.std(axis=0, ddof=1)
     np.testing.assert_allclose(received["rows"], expected, atol=1e-6 * np.abs(expected).max())
+    if center:  # with both parts of the mean
+        np.testing.assert_allclose(received["rows"].mean(axis=0), 0.0, atol=1e-12)
     singular = np.linalg.svd(received["rows"], compute_uv=False) ** 2 / 149
     np.testing.assert_allclose(received["variances"][:4], singular[:4], rtol=1e-6)
     np.testing.assert_allclose(
@@ -362,6 +366,26 @@ def test_a_rule_is_given_variances_in_the_unit_of_the_rows(solver, power, rng):
     X = rng.standard_normal((60, 30)) * 0.75 ** np.arange(30.0)
     expected = int((np.linalg.svd(X - X.mean(axis=0))[1] ** 2 > 59).sum())
     assert PCA(Threshold(), svd_solver=solver).fit(np.ldexp(X, power)).n_components_ == expected
+
+
+@pytest.mark.parametrize(("needs", "k"), [("rows", 20), ("leading", 18)])
+def test_a_rule_decides_again_only_if_what_it_depends_on_has_changed(needs, k, rng):
+    """A search that begins with 16 components goes on until it has the 20 of the rule."""
+    seen = []
+
+    class Growing:
+        name = "growing"
+
+        def decide(self, known):
+            seen.append(len(known.variances))
+            return Decision(self.name, 20 if len(known.variances) < 20 else 18, "by their number")
+
+    Growing.needs = needs
+    model = PCA(Growing(), svd_solver="lanczos").fit(rng.standard_normal((100, 40)))
+    assert model.n_components_ == model.decision_.k == k
+    assert seen[0] == 16
+    assert len(seen) == len(set(seen))
+    assert (len(seen) > 1) is (needs == "leading")
 
 
 @pytest.mark.parametrize("scale", ["unit", "pareto", "range"])

@@ -122,9 +122,11 @@ class AppliedRule:
         why_not = _why_no_rows(fit)
         columns = summary.p - len(self._dropped)
         count = summary.count
-        if fit.n is not None and count > fit.n:  # of a covariance, which may have full rank
-            beyond = spectrum.variances[max(fit.n - request.center, 0) :]
-            count = count if (beyond > spectrum.resolution).any() else fit.n
+        if fit.n is not None:
+            # A covariance counts more rows, and may have full rank.
+            beyond = spectrum.variances[fit.n - request.center :]
+            if not (beyond > spectrum.resolution).any():
+                count = min(count, fit.n)
         column_scatter = np.delete(np.asarray(self._analysed.column_scatter), self._dropped)
         return Known(
             variances=spectrum.variances[:columns],
@@ -149,8 +151,7 @@ class AppliedRule:
     def _sample_size(self) -> int:
         """Number of rows that a rule draws from."""
         n, p = self._fit.rows.shape
-        few = n * p <= MAX_SAMPLE_NUMBERS
-        return n if few else min(n, max(MIN_SAMPLE_ROWS, MAX_SAMPLE_NUMBERS // p))
+        return min(n, max(MIN_SAMPLE_ROWS, MAX_SAMPLE_NUMBERS // p))
 
     def _sampled(self) -> str:
         size, n = self._sample_size(), self._fit.rows.shape[0]

@@ -235,8 +235,8 @@ class _KnownSpectrum(NamedTuple):
 
 def _known_spectrum(fitted: Fitted) -> _KnownSpectrum | None:
     """Return what is known of all variances, or None if it says nothing about other samples."""
-    spectrum, n_minus_1 = fitted.spectrum, fitted.summary.rows - 1.0
-    if fitted.n_samples is None or not spectrum.total > 0 or n_minus_1 <= 0:
+    spectrum = fitted.spectrum
+    if fitted.n_samples is None or not spectrum.total > 0:
         return None
     rank = int(min(fitted.p, fitted.analysed.rank_limit))
     if rank == 1 < fitted.p:  # two rows show no variance in any other direction
@@ -246,7 +246,7 @@ def _known_spectrum(fitted: Fitted) -> _KnownSpectrum | None:
     if len(known) < rank:
         rest = max(0.0, 1.0 - float(known.sum())) / (rank - len(known))
         others, counts = np.append(known, rest), np.append(counts, rank - len(known))
-    return _KnownSpectrum(known, others, counts, n_minus_1)
+    return _KnownSpectrum(known, others, counts, fitted.summary.rows - 1.0)
 
 
 def _stable_spaces(
@@ -259,7 +259,7 @@ def _stable_spaces(
     its squared tangent is that of all angles in sum.
     """
     first, end = 0, min(len(unstable), len(spectrum.others) - 1, spectrum.separated)
-    while first < end - 1:
+    while first < end:
         for stop in range(first + 2, min(first + _MAX_SPACE_AXES, end) + 1):
             if not all(unstable[first:stop]):
                 break
@@ -306,7 +306,8 @@ def _turns(judged: Sequence[Verdict]) -> str:
     parts, plural = [], len(judged) > 1
     turning = [one for one in judged if not one.may_be_equal]
     if turning:
-        of_what = "independent" if turning[0].bootstrapped else "independent normal"
+        bootstrapped = all(one.bootstrapped for one in turning)
+        of_what = "independent" if bootstrapped else "independent normal"
         largest = max(one.angle for one in turning)
         turns = "may have any direction" if _is_any_direction(largest) else f"within {largest:.0f}°"
         parts.append(f"{'axes' if plural else 'axis'} {turns} in another sample of {of_what} rows")

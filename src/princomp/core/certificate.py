@@ -163,17 +163,17 @@ def inseparable_pairs(
     are more accurate.
     """
     values = spectrum.variances[: k + 1]
-    if len(values) < 2 or values[0] == 0.0:
+    if not values.any():
         return [(i, i + 1) for i in range(len(values) - 1)]
     shares = values / values[0]
     error: FloatArray = np.full(len(values) - 1, spectrum.roundoff)
     if not spectrum.squared:
         # An error u·σ₁ in σ is 2·u·√(λ λ₁) in λ.
         error = 2 * spectrum.roundoff * np.sqrt(shares[:-1]) + spectrum.roundoff**2
-    # A residual turns an axis as much as an error of the matrix of the same size.
-    known = np.nan_to_num(residuals[: len(error)])
-    error[: len(known)] = np.maximum(error[: len(known)], known)
-    error[: len(known) - 1] = np.maximum(error[: len(known) - 1], known[1:])
+    # A residual, if it is known, turns an axis as much as an error of the matrix of the same size.
+    for first in (0, 1):
+        known = residuals[first : first + len(error)]
+        error[: len(known)] = np.fmax(error[: len(known)], known)
     close = (shares[:-1] - shares[1:]) < 10.0**digits * error
     return [(int(i), int(i) + 1) for i in np.flatnonzero(close)]
 

@@ -255,8 +255,8 @@ def check_n_components(
         )
     if not min_k <= n_components <= max_k:
         route = "full" if solver == "auto" else solver
-        low, high = max(min_k, min(1, max_k)), max_k - (solver == "arpack")
-        valid = f"{low} to {high} components" if low < high else counted(high, "component")
+        high = max_k - (solver == "arpack")
+        valid = f"1 to {high} components" if high > 1 else counted(high, "component")
         raise ShapeError(
             f"n_components={n_components} must be between {min_k} and "
             f"min(n_samples, n_features)={max_k} with svd_solver={route!r}"

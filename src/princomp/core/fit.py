@@ -107,11 +107,10 @@ def fit_table(
 
 def _hint_for_small(source: Source, columns: Names, hint: str) -> str:
     """Let a hint for missing cells name empty columns, if the rows are few enough to be read."""
-    if source.repeatable and source.stored is None and not isinstance(source, DistributedRows):
-        size = 0 if source.rows is None else source.rows * source.p * source.dtype.itemsize
-        if size <= SMALL_TABLE_BYTES:
-            with suppress(PrincompError):
-                return hint_for_missing(read_whole(source, SMALL_TABLE_BYTES), columns, hint)
+    readable = source.repeatable and source.stored is None
+    if readable and not isinstance(source, DistributedRows) and _may_fit(source, SMALL_TABLE_BYTES):
+        with suppress(PrincompError):
+            return hint_for_missing(read_whole(source, SMALL_TABLE_BYTES), columns, hint)
     return hint
 
 
@@ -215,9 +214,14 @@ def _in_memory_if_small(source: Source, request: Request) -> Any:
     if not isinstance(source, TableSource) and (source.rows is None or needs_rows):
         limit = request.problem(source).memory_limit
         max_bytes = min(SMALL_TABLE_BYTES, (limit or SMALL_TABLE_BYTES) // 8)
-        if source.rows is None or source.rows * source.p * source.dtype.itemsize <= max_bytes:
+        if _may_fit(source, max_bytes):
             source = read_if_small(source, max_bytes)
     return source.data if isinstance(source, TableSource) else source
+
+
+def _may_fit(source: Source, max_bytes: int) -> bool:
+    """Whether the rows take at most so many bytes, or their number is not known."""
+    return source.rows is None or source.rows * source.p * source.dtype.itemsize <= max_bytes
 
 
 def _nbytes(data: RowData, n: int) -> int:

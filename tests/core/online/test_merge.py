@@ -17,6 +17,8 @@ from sklearn.exceptions import NotFittedError
 import princomp
 from helpers import EPS, EPS32, truth
 from princomp import PCA
+from princomp.core import LazyFit, fitted_model
+from princomp.core.request import Request
 from princomp.errors import (
     ColumnError,
     MemoryLimitError,
@@ -25,6 +27,17 @@ from princomp.errors import (
     ShapeError,
 )
 from princomp.summaries import Moments, Triangle
+
+
+def test_rows_that_ranks_share_come_before_their_own(table):
+    shared = fitted_model(PCA(2).fit(table[:60])).result
+    own = PCA(2).partial_fit(table[60:])
+    fit = LazyFit(own._fitted.stream, Request(2), None, shared)
+    assert fit.n_samples == fit.fitted.n_samples == len(table)
+    whole = PCA(2).fit(table)
+    np.testing.assert_allclose(fit.fitted.variances, whole.explained_variance_, rtol=1e-12)
+    assert own.n_samples_ == len(table) - 60  # the stream has not changed
+
 
 # ---- merge --------------------------------------------------------------------------------------
 

@@ -438,3 +438,11 @@ def test_only_a_pickle_contains_rows_that_wait(kind, rng, tmp_path):
     assert row not in (tmp_path / "m.pca").read_bytes()
     for other in (princomp.load(tmp_path / "m.pca"), model.truncated(2), model.summary_):
         assert row not in pickle.dumps(other)
+
+
+def test_rows_left_out_are_not_counted_before_the_fit_is_solved(rng):
+    X = rng.standard_normal((30, 3))
+    X[[3, 20], 1] = np.nan
+    model = PCA(2, missing="drop").partial_fit(X[:10]).partial_fit(X[10:])
+    assert model._fitted.n_samples == 28
+    assert (model.n_samples_, model.n_dropped_) == (28, 2)

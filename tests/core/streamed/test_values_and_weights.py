@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from streamed_cases import COLUMNS, ROWS, assert_same_bits, batches_of, every_kind, save
 
-from helpers import EPS, truth
+from helpers import EPS, EPS32, truth
 from princomp import PCA
 from princomp.core import fit as fit_module
 from princomp.errors import (
@@ -178,3 +179,30 @@ class Unread(Source):
 
     def read(self, start, stop):
         return self.chunks()
+
+
+@pytest.mark.parametrize("limit", [0, 2**26])
+def test_the_hint_names_empty_columns_of_a_file_only_if_it_is_small(
+    limit, table, tmp_path, streamed, monkeypatch
+):
+    monkeypatch.setattr(fit_module, "SMALL_TABLE_BYTES", limit)
+    table[:, 2] = np.nan
+    with pytest.raises(NotFiniteError) as caught:
+        PCA(2).fit(save(tmp_path / "x.npy", table))
+    assert ("empty column 2" in caught.value.hint) is (limit > 0)
+
+
+def test_the_hint_for_sparse_batches_names_no_column(table):
+    table[:, 2] = np.nan
+    parts = [sp.csr_array(part) for part in np.array_split(table, 3)]
+    with pytest.raises(NotFiniteError, match="row 0, column 2") as caught:
+        PCA(2).fit(lambda: iter(parts))
+    assert "empty column" not in caught.value.hint
+
+
+@pytest.mark.usefixtures("streamed")
+def test_products_of_float32_rows_that_are_read_once_are_computed_in_float64(table):
+    """They cannot be repeated where they resolve too little."""
+    rows = table.astype(np.float32)
+    assert PCA(2).fit(batches_of(rows, 50)).summary_.unit == EPS
+    assert PCA(2).fit(lambda: batches_of(rows, 50)).summary_.unit == EPS32
