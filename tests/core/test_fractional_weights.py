@@ -59,6 +59,12 @@ def test_results_for_the_sum_of_the_weights_warn_once(call, weights, draw_only):
         assert not warned(call, right)
 
 
+def test_sums_of_weights_are_shown_with_commas():
+    totals = (0.5, 999.96, 1000.4, 9999.6, 1e15 - 1, 1e15)
+    shown = ["0.5", "1,000", "1,000", "10,000", "999,999,999,999,999", "1e+15"]
+    assert list(map(total_in_words, totals)) == shown
+
+
 def test_results_that_do_not_depend_on_the_number_of_rows_do_not_warn():
     for n_components in (3, 0.5, "kaiser", None):
         assert not warned(PCA(n_components).fit, X, None, EXPANSION)

@@ -17,6 +17,8 @@ from sklearn.exceptions import NotFittedError
 import princomp
 from helpers import EPS, EPS32, truth
 from princomp import PCA
+from princomp.core.request import Request
+from princomp.core.stream import Stream
 from princomp.errors import (
     ColumnError,
     MemoryLimitError,
@@ -194,6 +196,9 @@ def test_the_plan_explains_a_merge_of_two_kinds():
     # A merge of one kind needs no reason; later rows do not remove one.
     assert copy.copy(few).merge(PCA().fit(Z[1:31])).plan_.reasons[1:] == ()
     assert merged.partial_fit(Z[:3]).plan_.reasons[1].startswith(message)
+    assert few.partial_fit(Z[:3]).plan_.reasons[1:] == ()
+    continued = PCA(svd_solver="row_gram").fit(Z[:30]).partial_fit(Z[:3])
+    assert continued.plan_.reasons[1].startswith("a fit kept no scatter: its rows are represented")
 
 
 def test_forgetting_turns_a_triangle_into_a_scatter():
@@ -288,6 +293,14 @@ def test_merging_takes_the_wider_precision(table):
     one = PCA().partial_fit(single[:50])
     assert one.merge(PCA().partial_fit(single[50:])).components_.dtype == np.float32
     assert one.merge(PCA().partial_fit(table)).components_.dtype == np.float64
+
+
+def test_rows_left_out_of_both_fits_are_counted(table):
+    table[[3, 150, 160], 1] = np.nan
+    one, other = (PCA(missing="drop").fit(part) for part in (table[:80], table[80:]))
+    merged = one.merge(other)
+    assert (merged.n_samples_, merged.n_dropped_) == (197, 3)
+    assert merged.certificate_.bytes_read == table.nbytes
 
 
 def test_incompatible_fits_are_not_merged(table):
@@ -409,7 +422,10 @@ def test_the_merges_of_both_models_count(table):
             models[-1].merge(part)
         assert models[-1].summary_.lost is None
     one, other = models
-    assert one.merge(other).summary_.lost.min() > 0.0
+    merged = one.merge(other).summary_
+    # 3/8 of a unit of rounding, of which the bound contains 64 times as much.
+    expected = 3 / 8 / 64 * EPS * merged.scatter.diagonal()
+    np.testing.assert_allclose(merged.lost, expected, rtol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:both fits have the same")
@@ -422,6 +438,36 @@ def test_the_rounding_of_many_merges_does_not_depend_on_units():
             model.merge(part)
         errors.append(model._result.spectrum.roundoff)
     assert errors[0] == errors[1]
+
+
+def test_a_stream_knows_which_fits_it_continues(table):
+    """Two processes that have loaded the same fit must not add its rows twice."""
+    fits = [PCA(2).fit(rows)._result for rows in (table, table[1:], table + 1.0, -table)]
+    streams = [Stream.from_fit(fit, Request()) for fit in fits]
+    assert [stream.continued_fits for stream in streams] == [
+        {Stream.fit_identity(fit)} for fit in fits
+    ]
+    again = Stream.from_fit(PCA(2).fit(table.copy())._result, Request())
+    assert again.continued_fits == streams[0].continued_fits
+    assert len({stream.continued_fits for stream in streams}) == len(streams)
+    again.merge(streams[1])
+    assert again.continued_fits == streams[0].continued_fits | streams[1].continued_fits
+
+
+def test_an_empty_copy_of_a_stream_has_seen_no_rows(table):
+    table[7, 2] = np.nan
+    options = {"missing": "drop", "decay": 0.99, "n_components": 3}
+    stream = fit_in_batches(PCA(**options), table, 64)._fitted.stream
+    copied = stream.empty_copy()
+    new = Stream(Request.of(PCA(**options)), 5)
+    for name in ("rows_seen", "dropped", "bytes_read", "dtype", "continued_fits", "faded", "p"):
+        assert getattr(copied, name) == getattr(new, name)
+    copied.merge(stream)
+    assert (copied.rows_seen, copied.dropped) == (200, 1)
+    assert copied.bytes_read == table.nbytes
+    (one, dropped), (other, _) = copied.summary_and_dropped(), stream.summary_and_dropped()
+    assert dropped == 1
+    np.testing.assert_allclose(one.scatter, other.scatter, rtol=1e-12)
 
 
 def test_fits_of_equal_rows_merge():

@@ -292,8 +292,9 @@ def _constant_columns(known: Columns, mean: FloatArray, *, scaled: bool) -> NDAr
 def _check_n_components(k: int, shape: tuple[int, ...], weights: Weights, method: str) -> None:
     """Refuse more components than a table has, where a row of weight 2 counts twice."""
     n, p = shape
-    max_k = int(min(max(n, 0.0 if weights is None else np.floor(weights.sum() + 1e-9)), p))
-    if not 0 <= k <= max_k:
+    rows = n if weights is None else max(n, np.floor(weights.sum() + 1e-9))
+    max_k = int(min(rows, p))
+    if k > max_k:
         raise ShapeError(
             f"n_components={k} must be between 0 and min(n_samples, n_features)={max_k} with "
             f"svd_solver='full' and missing={method!r}",

@@ -1,0 +1,54 @@
+"""Estimates of the memory of a route, part by part."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from princomp.core.missing import memory_to_fill
+from princomp.core.problem import Problem
+from princomp.core.routes import base
+from princomp.core.routes.base import panels_in_flight, rows_in_flight
+from princomp.core.routes.moments import MOMENTS
+from princomp.core.routes.triangle import TRIANGLE
+from princomp.summaries import block_rows, blocks_per_task, panel_rows
+
+
+@pytest.fixture(autouse=True)
+def two_threads(monkeypatch):
+    monkeypatch.setattr(base, "default_threads", lambda: 2)
+
+
+def test_a_table_of_one_block_is_summed_by_one_thread():
+    for n in (1, 255, 256):
+        assert rows_in_flight(Problem(n, 10, 3), 256) == (n, 1, 0, 1)
+    sums = 4 * blocks_per_task(256, 10)
+    for n in (257, 10**6, 0):
+        assert rows_in_flight(Problem(n, 10, 3), 256) == (256, 2, 0, sums)
+        assert rows_in_flight(Problem(n, 10, 3, in_memory=False), 256) == (256, 2, 5, sums)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_that_are_read_take_memory_for_the_blocks_that_wait(dtype):
+    itemsize = np.dtype(dtype).itemsize
+    for route, p, step, waiting in (
+        (MOMENTS, 100, block_rows(100), 5),
+        (MOMENTS, 5000, block_rows(5000), 2),  # one block at a time is added by all threads
+        (TRIANGLE, 100, panel_rows(100), 5),
+    ):
+        held = Problem(10**6, p, 3, dtype)
+        read = route.cost(held._replace(in_memory=False)).memory
+        assert read - route.cost(held).memory == waiting * step * p * itemsize
+
+
+def test_a_table_is_held_four_times_in_float64_while_it_is_filled():
+    assert memory_to_fill(1000, 7) == 4 * np.zeros((1000, 7)).nbytes
+
+
+def test_each_thread_takes_a_panel_of_rows_that_are_multiplied(monkeypatch):
+    large, small = Problem(10**6, 1000, 3), Problem(100, 20, 3, "float32")
+    assert panels_in_flight(small) == 100 * 20 * 4  # all of it is less
+    two = panels_in_flight(large)
+    monkeypatch.setattr(base, "default_threads", lambda: 4)
+    assert panels_in_flight(large) == 2 * two == 4 * 2**24
+    assert panels_in_flight(large._replace(stored=10**5)) == 10**5 * (8 + 4)

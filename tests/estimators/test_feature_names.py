@@ -1,0 +1,40 @@
+"""Names of columns that are not those of the fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import decomposition
+
+from princomp import PCA
+from princomp.errors import ColumnError
+
+
+@pytest.fixture
+def frame(rng):
+    return pd.DataFrame(rng.standard_normal((20, 7)), columns=list("abcdefg"))
+
+
+@pytest.mark.parametrize("changed", ["a", "abcde", "abcdef", "abcdefg"])
+def test_other_names_are_refused_in_the_words_of_scikit_learn(changed, frame):
+    other = frame.rename(columns={name: name.upper() for name in changed})
+    with pytest.raises(ValueError, match="unseen at fit time") as theirs:
+        decomposition.PCA(2).fit(frame).transform(other)
+    with pytest.raises(ColumnError, match="unseen at fit time") as ours:
+        PCA(2).fit(frame).transform(other)
+    assert ours.value.message == str(theirs.value).strip()
+    assert ours.value.place == {"missing": list(changed), "new": list(changed.upper())}
+
+
+def test_names_in_another_order_are_refused_with_a_hint_that_works(frame):
+    other, model = frame[list("gfedcba")], PCA(2).fit(frame)
+    with pytest.raises(ValueError, match="same order") as theirs:
+        decomposition.PCA(2).fit(frame).transform(other)
+    with pytest.raises(ColumnError, match="same order") as ours:
+        model.transform(other)
+    assert ours.value.message == str(theirs.value).strip()
+    code = ours.value.hint.partition("in their order: ")[2]
+    np.testing.assert_array_equal(
+        model.transform(eval(code, {"X": other, "model": model})), model.transform(frame)
+    )
