@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
+from kernels.instruction_sets import kernels_of
 from princomp.core.missing import memory_to_fill
 from princomp.core.problem import Problem
 from princomp.core.routes import base
 from princomp.core.routes.base import panels_in_flight, rows_in_flight
+from princomp.core.routes.krylov import search_memory
 from princomp.core.routes.moments import MOMENTS
 from princomp.core.routes.triangle import TRIANGLE
+from princomp.kernels import chunk_bytes, instruction_set_in_use
 from princomp.summaries import block_rows, blocks_per_task, panel_rows
 
 
@@ -39,6 +44,29 @@ def test_rows_that_are_read_take_memory_for_the_blocks_that_wait(dtype):
         held = Problem(10**6, p, 3, dtype)
         read = route.cost(held._replace(in_memory=False)).memory
         assert read - route.cost(held).memory == waiting * step * p * itemsize
+    # Each thread adds up sparse rows.
+    sparse = MOMENTS.cost(Problem(10**6, 5000, 3, dtype, stored=10**7)).memory
+    assert sparse >= (4 + 4) * 5000**2 * 8 > MOMENTS.cost(Problem(10**6, 5000, 3, dtype)).memory
+
+
+@pytest.mark.parametrize("kernel", ["numpy", "compiled"])
+def test_a_block_takes_two_copies_in_float64_or_the_chunk_of_the_kernel(kernel):
+    n, p = 100, 10
+    with kernels_of("numpy") if kernel == "numpy" else nullcontext():
+        found = MOMENTS.cost(Problem(n, p, 3, "float32")).memory
+        compiled = instruction_set_in_use() != "numpy"
+    blocks = chunk_bytes(n, p) if compiled else 2 * 8 * n * p
+    assert found == blocks + 5 * 8 * p**2
+
+
+def test_a_search_by_passes_uses_the_memory_limit():
+    problem = Problem(10**6, 5000, 10, "float32", in_memory=False, reader_bytes=10**6)
+    most = search_memory(problem)
+    assert search_memory(problem._replace(memory_limit=2 * most)) == most
+    least = search_memory(problem._replace(memory_limit=1))
+    for limit in range(least, most, (most - least) // 7):
+        taken = search_memory(problem._replace(memory_limit=limit))
+        assert limit - 8 * problem.columns < taken <= limit
 
 
 def test_a_table_is_held_four_times_in_float64_while_it_is_filled():

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from helpers import truth
 from princomp import PCA, plan
 from princomp.core import fit as fit_module
+from princomp.core.missing import fill_table
 from princomp.core.plan import cost_of, select_route
 from princomp.core.problem import Problem
 from princomp.core.request import Request
@@ -351,6 +352,18 @@ def test_streams_are_kept_in_memory_only_within_a_share_of_the_limit(rng):
     streamed = PCA(3, memory_limit=limit - 8).fit(Streamed(X, known=False, step=5000))
     assert (held.plan_.problem.in_memory, streamed.plan_.problem.in_memory) == (True, False)
     assert streamed.explained_variance_.tobytes() == held.explained_variance_.tobytes()
+
+
+def test_rows_are_filled_within_the_limit(rng):
+    X = rng.standard_normal((400, 20))
+    X[3, 2] = np.nan
+    found = fill_table(Streamed(X, known=False), None, Request(1, fill="em", memory=9 * X.nbytes))
+    np.testing.assert_array_equal(found.data, fill_table(X, None, Request(1, fill="em")).data)
+    with pytest.raises(MemoryLimitError):
+        fill_table(Streamed(X, known=False), None, Request(1, fill="em", memory=4 * X.nbytes))
+    large = np.broadcast_to(0.0, (10**6, 10))
+    with pytest.raises(MemoryLimitError, match="1,000,000 × 10 numbers need 320 MB"):
+        fill_table(large, None, Request(1, fill="em", memory=10**8))
 
 
 @pytest.mark.parametrize("solver", ["row_gram", "randomized"])

@@ -75,6 +75,16 @@ ROUTES = [
     (10_000, 100, 3, 10**5, "moments", "eigh"),
     (1000, 10**5, 3, 10**6, "columns", "row_gram"),
     (10**5, 10**5, 3, 10**7, "columns", "lanczos"),
+    (1000, 20_000, 40, None, "columns", "lanczos"),
+    (1000, 20_000, 41, None, "columns", "row_gram"),
+    (12_000, 20_000, 1200, None, "columns", "lanczos"),
+    (12_000, 20_000, 1201, None, "columns", "row_gram"),
+    (5000, 2000, 80, None, "columns", "lanczos"),
+    (5000, 2000, 81, None, "moments", "eigh"),
+    (1500, 1500, 3, 10**4, "moments", "eigh"),
+    (5000, 5000, "kaiser", 10**6, "moments", "eigh"),
+    (20_000, SCATTER_COLUMNS, "kaiser", 10**6, "moments", "eigh"),
+    (20_000, SCATTER_COLUMNS + 1, "kaiser", 10**6, "columns", "lanczos"),
 ]
 
 
@@ -83,6 +93,17 @@ def test_the_route_follows_from_the_shape(n, p, n_components, stored, summary, s
     choice = select_route(Problem(n, p, n_components, stored=stored))
     assert (choice.summary, choice.solver) == (summary, solver)
     assert choice.reason
+
+
+def test_the_columns_of_a_scatter_in_a_task_of_spark_are_limited():
+    problem = Problem(10**6, 4000, 5, in_memory=False, engine="Spark")
+    assert select_route(problem).summary == "moments"
+    choice = select_route(problem._replace(columns=4001))
+    assert choice.solver == "krylov"
+    assert choice.reason.startswith("p² = 4,001² is too much for a task of Spark: block Krylov")
+    for other in ({"stored": 10**7}, {"engine": "", "memory_limit": 10**9}):
+        choice = select_route(problem._replace(columns=20_000, **other))
+        assert choice.reason.startswith("block Krylov search")
 
 
 def test_a_square_table_is_read_in_one_pass():
@@ -182,6 +203,8 @@ def test_a_fallback_adds_its_reason(rng):
     assert fitted.reasons[1] in str(fitted)
     assert "then" in str(fitted)
     assert PCA(2).fit(X).plan_.reasons == planned.reasons
+    asked = PCA(svd_solver="covariance_eigh").fit(X).plan_
+    assert (asked.solver, len(asked.reasons)) == ("eigh", 1)
 
 
 @pytest.mark.parametrize(
@@ -271,6 +294,15 @@ def test_a_plan_of_one_row_is_refused_as_a_fit_is():
     for refused in (plan, PCA().fit):
         with pytest.raises(ShapeError, match="needs at least 2 rows, and there is 1 sample"):
             refused([[1.0, 2.0]])
+
+
+def test_a_plan_of_too_many_components_is_refused_as_a_fit_is(tmp_path, rng):
+    X = rng.standard_normal((3, 2))
+    np.save(tmp_path / "x.npy", X)
+    for rows in (X, tmp_path / "x.npy"):
+        for refused in (PCA(3).fit, lambda X: plan(X, 3)):
+            with pytest.raises(ShapeError, match="n_components=3 must be between 0 and"):
+                refused(rows)
 
 
 def test_the_defaults_are_those_of_scikit_learn():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -38,3 +40,25 @@ def test_names_in_another_order_are_refused_with_a_hint_that_works(frame):
     np.testing.assert_array_equal(
         model.transform(eval(code, {"X": other, "model": model})), model.transform(frame)
     )
+
+
+def test_a_row_index_of_pyarrow_is_used_if_it_is_a_column_of_the_fit(frame):
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.Table.from_pandas(frame.set_index("a")).select(list(frame))
+    model = PCA(2).fit(frame)
+    np.testing.assert_array_equal(model.transform(table), model.transform(frame))
+    assert model.partial_fit(table[:0]).n_samples_ == 20
+    # Otherwise it is no column.
+    others = frame.drop(columns="a")
+    model = PCA(2).fit(others)
+    np.testing.assert_array_equal(model.transform(table), model.transform(others))
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_a_column_of_times_causes_a_warning_unless_it_is_the_only_one(p, frame):
+    table = frame.iloc[:, :p].abs().cumsum().set_axis(["time", "b", "c"][:p], axis=1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        PCA(1).fit(table)
+    found = [str(one.message).partition(" only")[0] for one in caught]
+    assert found == (["'time', the first column,"] if p > 1 else [])

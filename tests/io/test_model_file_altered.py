@@ -211,6 +211,19 @@ def test_documents_without_a_field_are_refused(contents, load, name):
         load(tampered(contents["moments"], lambda _, document, __: document.pop(name)))
 
 
+@pytest.mark.parametrize("name", ["estimator", "na", "uncounted", "faded_by", "decision"])
+def test_fields_that_an_older_version_did_not_write_have_defaults(contents, load, name, tmp_path):
+    content = contents["moments"]
+    load(tampered(content, lambda _, document, __: document.pop(name))).save(tmp_path / "again.pca")
+    assert (tmp_path / "again.pca").read_bytes() == content
+
+
+def test_a_model_of_a_single_row_with_weight_is_loaded(load, tmp_path):
+    model = PCA().fit(TALL[:2], sample_weight=[2.0, 0.0])
+    model.save(tmp_path / "one.pca")
+    assert load((tmp_path / "one.pca").read_bytes()).summary_.count == 1
+
+
 def test_altered_metadata_are_refused(contents, load):
     for change in (
         _metadata("format", "other.model"),

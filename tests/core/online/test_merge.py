@@ -17,8 +17,6 @@ from sklearn.exceptions import NotFittedError
 import princomp
 from helpers import EPS, EPS32, truth
 from princomp import PCA
-from princomp.core.request import Request
-from princomp.core.stream import Stream
 from princomp.errors import (
     ColumnError,
     MemoryLimitError,
@@ -438,36 +436,6 @@ def test_the_rounding_of_many_merges_does_not_depend_on_units():
             model.merge(part)
         errors.append(model._result.spectrum.roundoff)
     assert errors[0] == errors[1]
-
-
-def test_a_stream_knows_which_fits_it_continues(table):
-    """Two processes that have loaded the same fit must not add its rows twice."""
-    fits = [PCA(2).fit(rows)._result for rows in (table, table[1:], table + 1.0, -table)]
-    streams = [Stream.from_fit(fit, Request()) for fit in fits]
-    assert [stream.continued_fits for stream in streams] == [
-        {Stream.fit_identity(fit)} for fit in fits
-    ]
-    again = Stream.from_fit(PCA(2).fit(table.copy())._result, Request())
-    assert again.continued_fits == streams[0].continued_fits
-    assert len({stream.continued_fits for stream in streams}) == len(streams)
-    again.merge(streams[1])
-    assert again.continued_fits == streams[0].continued_fits | streams[1].continued_fits
-
-
-def test_an_empty_copy_of_a_stream_has_seen_no_rows(table):
-    table[7, 2] = np.nan
-    options = {"missing": "drop", "decay": 0.99, "n_components": 3}
-    stream = fit_in_batches(PCA(**options), table, 64)._fitted.stream
-    copied = stream.empty_copy()
-    new = Stream(Request.of(PCA(**options)), 5)
-    for name in ("rows_seen", "dropped", "bytes_read", "dtype", "continued_fits", "faded", "p"):
-        assert getattr(copied, name) == getattr(new, name)
-    copied.merge(stream)
-    assert (copied.rows_seen, copied.dropped) == (200, 1)
-    assert copied.bytes_read == table.nbytes
-    (one, dropped), (other, _) = copied.summary_and_dropped(), stream.summary_and_dropped()
-    assert dropped == 1
-    np.testing.assert_allclose(one.scatter, other.scatter, rtol=1e-12)
 
 
 def test_fits_of_equal_rows_merge():

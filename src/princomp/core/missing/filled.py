@@ -370,7 +370,7 @@ def _known_columns(table: FloatArray, missing: NDArray[np.bool_], weights: Weigh
     low = table.min(axis=0, where=~missing, initial=np.inf)
     high = table.max(axis=0, where=~missing, initial=-np.inf)
     mean = np.where(low == high, low, mean)
-    centred = np.where(missing, 0.0, table - mean)
+    centred = known - mean
     # Σ w (x − mean)² over the known cells of a column, scaled to all rows.
     scatter = (
         (cell_weights * centred * centred).sum(axis=0)
@@ -378,7 +378,7 @@ def _known_columns(table: FloatArray, missing: NDArray[np.bool_], weights: Weigh
         * (rows - 1.0)
     )
     scatter = restore_underflowed(scatter, high - low)
-    return Columns(rows, len(table), mean, np.zeros(table.shape[1]), scatter)
+    return Columns(rows, len(table), mean, np.zeros_like(mean), scatter)
 
 
 def _divisors(
