@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from kernels.instruction_sets import kernels_of
 from princomp.core.missing import memory_to_fill
+from princomp.core.plan import select_route
 from princomp.core.problem import Problem
 from princomp.core.routes import base
 from princomp.core.routes.base import panels_in_flight, rows_in_flight
-from princomp.core.routes.krylov import search_memory
-from princomp.core.routes.moments import MOMENTS
+from princomp.core.routes.krylov import search_memory, wide_blocks
+from princomp.core.routes.lanczos import _successor
+from princomp.core.routes.moments import MOMENTS, SCATTER_SEARCH
+from princomp.core.routes.row_gram import ROW_GRAM
 from princomp.core.routes.triangle import TRIANGLE
+from princomp.errors import MemoryLimitError
 from princomp.kernels import chunk_bytes, instruction_set_in_use
-from princomp.summaries import block_rows, blocks_per_task, panel_rows
+from princomp.summaries import block_rows, blocks_per_task, panel_rows, wide_block_rows
 
 
 @pytest.fixture(autouse=True)
@@ -59,11 +64,44 @@ def test_a_block_takes_two_copies_in_float64_or_the_chunk_of_the_kernel(kernel):
     assert found == blocks + 5 * 8 * p**2
 
 
+def test_a_route_fits_a_limit_that_it_reaches():
+    problem = Problem(100, 10, None)
+    needed = MOMENTS.cost(problem).memory
+    assert select_route(problem._replace(memory_limit=needed)).solver == "eigh"
+    with pytest.raises(MemoryLimitError):
+        select_route(problem._replace(memory_limit=needed - 1))
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "route"), [(1000, 20_000, ROW_GRAM), (20_000, 2000, SCATTER_SEARCH)]
+)
+def test_a_search_is_given_up_only_for_a_route_that_fits_the_limit(n, p, route):
+    problem, summary = Problem(n, p, 3), object()
+    centred = SimpleNamespace(
+        summary=summary,
+        count=SimpleNamespace(exact=3),
+        rows=SimpleNamespace(vectors_at_once=16),
+    )
+    rule, abandoned = _successor(problem, centred)
+    assert rule is not None
+    assert abandoned.successor == (route.summary, route.solver)
+    assert (abandoned.summary is summary) == (route is ROW_GRAM)
+    for other in (
+        {"memory_limit": 10**6},
+        {"solver": "lanczos"},
+        {"stored": 10**5},
+        {"rows": 20_000, "columns": 20_001},
+    ):
+        assert _successor(problem._replace(**other), centred) == (None, None)
+
+
 def test_a_search_by_passes_uses_the_memory_limit():
     problem = Problem(10**6, 5000, 10, "float32", in_memory=False, reader_bytes=10**6)
     most = search_memory(problem)
     assert search_memory(problem._replace(memory_limit=2 * most)) == most
     least = search_memory(problem._replace(memory_limit=1))
+    assert wide_blocks(problem) == 6 * wide_block_rows(5000, sparse=False) * 5000 * 4
+    assert least > wide_blocks(problem) + 10**6 + 3 * 8 * 5000 * 10  # and three times the axes
     for limit in range(least, most, (most - least) // 7):
         taken = search_memory(problem._replace(memory_limit=limit))
         assert limit - 8 * problem.columns < taken <= limit

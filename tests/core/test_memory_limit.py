@@ -143,6 +143,8 @@ ROUTES = [
     (0, 100, "mle", {}, "moments", "eigh"),
     (10**6, 3000, 5, {}, "moments", "lanczos"),
     (10**6, 3000, 500, {}, "moments", "eigh"),
+    (10**6, 1500, 30, {}, "moments", "lanczos"),
+    (10**6, 1500, 31, {}, "moments", "eigh"),
     # Wide rows of known number are read into memory where they fit, and take the routes of arrays.
     (50, 100, 5, {}, "hold", ""),
     (100, 20_000, 5, {"memory_limit": GB // 10}, "hold", ""),

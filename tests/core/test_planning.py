@@ -79,9 +79,14 @@ ROUTES = [
     (1000, 20_000, 41, None, "columns", "row_gram"),
     (12_000, 20_000, 1200, None, "columns", "lanczos"),
     (12_000, 20_000, 1201, None, "columns", "row_gram"),
+    (5000, 2000, 1, None, "columns", "lanczos"),
     (5000, 2000, 80, None, "columns", "lanczos"),
     (5000, 2000, 81, None, "moments", "eigh"),
     (1500, 1500, 3, 10**4, "moments", "eigh"),
+    (1500, 1500, 0.9, None, "columns", "lanczos"),
+    (20_000, SCATTER_COLUMNS, 401, None, "moments", "eigh"),
+    (100, SCATTER_COLUMNS, "mle", None, "moments", "eigh"),
+    (100, SCATTER_COLUMNS + 1, "mle", None, "columns", "row_gram"),
     (5000, 5000, "kaiser", 10**6, "moments", "eigh"),
     (20_000, SCATTER_COLUMNS, "kaiser", 10**6, "moments", "eigh"),
     (20_000, SCATTER_COLUMNS + 1, "kaiser", 10**6, "columns", "lanczos"),
@@ -203,6 +208,7 @@ def test_a_fallback_adds_its_reason(rng):
     assert fitted.reasons[1] in str(fitted)
     assert "then" in str(fitted)
     assert PCA(2).fit(X).plan_.reasons == planned.reasons
+    assert PCA().fit(2.0**20 * X).plan_.reasons == fitted.reasons  # in any unit
     asked = PCA(svd_solver="covariance_eigh").fit(X).plan_
     assert (asked.solver, len(asked.reasons)) == ("eigh", 1)
 
@@ -283,6 +289,8 @@ def test_a_route_of_a_newer_version_has_no_known_cost():
     assert (made.passes, made.memory) == (4, 0)
     assert "solver   quantum" in str(made)
     assert Plan.of(problem, choice).passes == 0
+    plain = Plan(problem, "moments", "quantum", ("it is new",), 4)
+    assert (plain.memory, plain.stands_for_rows) == (0, True)
 
 
 def test_a_plan_has_the_defaults_of_a_fit():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn import decomposition
 
+from engines.on_partitions import Partitions
 from princomp import PCA
 from princomp.errors import ColumnError
 
@@ -52,6 +54,25 @@ def test_a_row_index_of_pyarrow_is_used_if_it_is_a_column_of_the_fit(frame):
     others = frame.drop(columns="a")
     model = PCA(2).fit(others)
     np.testing.assert_array_equal(model.transform(table), model.transform(others))
+
+
+def test_names_of_columns_on_an_engine_are_compared_with_those_of_the_fit(frame):
+    model, X = PCA(2).fit(frame), frame.to_numpy()
+    options = {"engine": "partitions", "rows": 20, "p": 7, "dtype": X.dtype, "parts": [X]}
+    for names in (tuple("abcdefg"), None):
+        context = warns_without_names() if names is None else nullcontext()
+        with context:
+            scores = model.transform(Partitions(**options, columns=names))
+        np.testing.assert_array_equal(np.vstack(scores), model.transform(frame))
+    with pytest.raises(ColumnError, match="feature names are not those of the fit") as caught:
+        model.transform(Partitions(**options, columns=tuple("abcdefz")))
+    assert caught.value.place == {"missing": ["g"], "new": ["z"]}
+    with pytest.warns(UserWarning, match="X has feature names, but PCA was fitted without"):
+        PCA(2).fit(X).transform(Partitions(**options, columns=tuple("abcdefg")))
+
+
+def warns_without_names():
+    return pytest.warns(UserWarning, match="X does not have valid feature names")
 
 
 @pytest.mark.parametrize("p", [1, 2, 3])

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings, strategies as st
 
 from engines.on_partitions import partitions
@@ -380,6 +381,13 @@ def test_absent_columns_can_be_left_empty(method):
         with pytest.raises(ColumnError) as caught:
             refusing.transform(other)
         assert "reindex" not in caught.value.hint
+
+
+def test_sparse_rows_without_missing_cells_stay_sparse(rng):
+    rows = sp.random_array((20, 3), density=0.5, rng=rng, format="csr")
+    found = fill_table(rows, None, Request(1, fill="em"))
+    assert found.data is rows
+    assert (found.filled.cells, found.left_out) == (0, 0)
 
 
 @pytest.mark.parametrize("method", ["em", "nipals"])
