@@ -64,6 +64,14 @@ def test_a_block_takes_two_copies_in_float64_or_the_chunk_of_the_kernel(kernel):
     assert found == blocks + 5 * 8 * p**2
 
 
+@pytest.mark.parametrize(("n", "p", "rows"), [(10, 30, 10), (100, 30, 60), (0, 30, 60)])
+def test_a_triangle_has_at_most_twice_as_many_rows_as_columns(n, p, rows):
+    problem = Problem(n, p, 3, reader_bytes=10**6)
+    block, threads, _, waiting = rows_in_flight(problem, panel_rows(p))
+    blocks = 3 * 8 * threads * block * p
+    assert TRIANGLE.cost(problem).memory == 10**6 + blocks + (waiting + 4) * rows * p * 8
+
+
 def test_a_route_fits_a_limit_that_it_reaches():
     problem = Problem(100, 10, None)
     needed = MOMENTS.cost(problem).memory

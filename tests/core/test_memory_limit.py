@@ -24,7 +24,7 @@ from princomp.core.plan import cost_of, select_route
 from princomp.core.problem import Problem
 from princomp.core.request import Request
 from princomp.core.routes import base, row_gram
-from princomp.errors import MemoryLimitError, ParameterError
+from princomp.errors import MemoryLimitError, ParameterError, ShapeError
 from princomp.io.readers.source import Chunk, Source
 from princomp.linalg import memory
 from princomp.linalg.memory import byte_count, format_bytes, free_memory, memory_limit
@@ -363,6 +363,8 @@ def test_rows_are_filled_within_the_limit(rng):
     np.testing.assert_array_equal(found.data, fill_table(X, None, Request(1, fill="em")).data)
     with pytest.raises(MemoryLimitError):
         fill_table(Streamed(X, known=False), None, Request(1, fill="em", memory=4 * X.nbytes))
+    with pytest.raises(ShapeError, match="weights"):
+        fill_table(Streamed(X, known=False), np.ones(3), Request(1, fill="em"))
     large = np.broadcast_to(0.0, (10**6, 10))
     with pytest.raises(MemoryLimitError, match="1,000,000 × 10 numbers need 320 MB"):
         fill_table(large, None, Request(1, fill="em", memory=10**8))

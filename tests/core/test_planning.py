@@ -61,6 +61,8 @@ ROUTES = [
     (10**6, 20_000, 5, None, "columns", "lanczos"),
     (10, 11, 3, None, "triangle", "svd"),
     (200, 1000, None, None, "triangle", "svd"),
+    (256, 1024, 3, None, "triangle", "svd"),
+    (257, 1021, 3, None, "columns", "row_gram"),
     (300, 2000, 3, None, "columns", "row_gram"),
     (300, 10**6, 0.9, None, "columns", "row_gram"),
     (5000, 20_000, 3, None, "columns", "lanczos"),
@@ -109,6 +111,18 @@ def test_the_columns_of_a_scatter_in_a_task_of_spark_are_limited():
     for other in ({"stored": 10**7}, {"engine": "", "memory_limit": 10**9}):
         choice = select_route(problem._replace(columns=20_000, **other))
         assert choice.reason.startswith("block Krylov search")
+
+
+def test_a_table_of_unknown_length_is_not_small():
+    known = Problem(10, 200, 3, in_memory=False, engine="Dask")
+    assert TRIANGLE.applies(known)
+    assert TRIANGLE.applies(known._replace(rows=0)) == ""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_plan_has_the_precision_of_the_rows(dtype, rng):
+    X = rng.standard_normal((20, 3)).astype(dtype)
+    assert PCA().fit(X).plan_.problem.dtype == plan(X).problem.dtype == dtype
 
 
 def test_a_square_table_is_read_in_one_pass():

@@ -21,6 +21,7 @@ from princomp.errors import (
     ParameterError,
     ShapeError,
 )
+from princomp.solvers import TEST_DIRECTIONS
 from princomp.summaries import Moments, SketchOf
 
 # ---- a sketch, if p × p is too large ------------------------------------------------------------
@@ -207,6 +208,15 @@ def test_a_scatter_that_does_not_fit_falls_back_to_a_sketch_or_is_refused(rng):
         with pytest.raises(MemoryLimitError, match="1,200 columns takes about 92 MB"):
             PCA(memory_limit=limit, **parameters).partial_fit(X)
     assert PCA(3, memory_limit="1GB").partial_fit(X).plan_.summary == "moments"
+
+
+def test_a_sketch_has_components_up_to_its_width_without_test_directions(rng):
+    X = rng.standard_normal((300, 60))
+    model = sketch_pca(3).partial_fit(X)
+    most = model.summary_.width - TEST_DIRECTIONS
+    assert model.set_params(n_components=most).partial_fit(X).n_components_ == most
+    with pytest.raises(NotAvailableError, match=f"this sketch has at most {most} components"):
+        _ = model.set_params(n_components=most + 1).partial_fit(X).components_
 
 
 def test_a_scatter_has_at_most_ten_thousand_columns():
