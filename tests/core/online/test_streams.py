@@ -39,6 +39,9 @@ def test_an_empty_copy_of_a_stream_has_seen_no_rows(table):
     copied.merge(stream)
     assert (copied.rows_seen, copied.dropped) == (200, 1)
     assert copied.bytes_read == table.nbytes
+    fitted = PCA(missing="drop").fit(table)._result
+    continued = Stream.from_fit(fitted, Request(drop=True))
+    assert (continued.rows_seen, continued.dropped) == (200, 1)
     (one, dropped), (other, _) = copied.summary_and_dropped(), stream.summary_and_dropped()
     assert dropped == 1
     np.testing.assert_allclose(one.scatter, other.scatter, rtol=1e-12)
