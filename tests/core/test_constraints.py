@@ -16,6 +16,7 @@ from princomp.core.constraints import (
     one_of,
     whole_number,
 )
+from princomp.core.request import PCAParameters, Request
 from princomp.errors import ParameterError
 
 
@@ -63,3 +64,22 @@ def test_messages_name_the_limits_that_exist(constraint: Callable[[], Constraint
 def test_limits_are_valid_unless_they_are_excluded(constraint, valid, invalid):
     assert all(constraint().accepts(value) for value in valid)
     assert not any(constraint().accepts(value) for value in invalid)
+
+
+@pytest.mark.parametrize(
+    ("name", "valid", "invalid"),
+    [
+        ("n_components", [0, 1, 1e-9], [-1, 0.0, 1.0]),
+        ("tol", [0, 1e-300, np.inf], [-1e-300, np.nan]),
+        ("iterated_power", [0, 1], [-1, 1.5]),
+        ("n_oversamples", [1, 11], [0, -1]),
+        ("decay", [1e-300, 1, 1.0], [0, -0.5, 1 + 1e-9, np.nan]),
+    ],
+)
+def test_limits_of_the_parameters_of_a_fit(name, valid, invalid):
+    for value in valid:
+        assert getattr(Request.of(PCAParameters(**{name: value})), name) == value
+    for value in invalid:
+        with pytest.raises(ParameterError) as caught:
+            Request.of(PCAParameters(**{name: value}))
+        assert caught.value.place == {"parameter": name}

@@ -7,8 +7,9 @@ import warnings
 import numpy as np
 import pytest
 
+from engines.on_partitions import Partitions
 from princomp import PCA, bootstrap, choose, diagnostics, report
-from princomp.core import are_frequencies, total_in_words
+from princomp.core import are_frequencies, attach_weights, total_in_words
 
 N = 420
 X = np.random.default_rng(3).standard_normal((N, 14))
@@ -57,6 +58,37 @@ def test_results_for_the_sum_of_the_weights_warn_once(call, weights, draw_only):
     assert "give w * w.sum() / (w**2).sum()" in message
     for right in (EFFECTIVE, np.full(N, 1000.0)):
         assert not warned(call, right)
+
+
+class Weighing(Partitions):
+    """Rows of an engine to which weights can be attached."""
+
+    def weighted(self, sample_weight):
+        return "weighted", sample_weight
+
+
+class Resident(Weighing):
+    """Such rows that are not brought here in chunks."""
+
+    has_chunks = False
+
+
+def test_weights_are_attached_to_the_rows_of_an_engine():
+    options = {"engine": "partitions", "rows": 3, "p": 3, "dtype": np.dtype(float)}
+    rows, resident = (kind(**options, parts=[np.eye(3)]) for kind in (Weighing, Resident))
+    weights = np.ones(3)
+    assert attach_weights(rows, None) == (rows, None)
+    assert attach_weights(rows, weights) == (("weighted", weights), None)
+    # Chunks of an array of weights go with chunks of rows.
+    assert attach_weights(rows, weights, by_chunks=True) == (rows, weights)
+    assert attach_weights(rows, "w", by_chunks=True) == (("weighted", "w"), None)
+    assert attach_weights(resident, weights, by_chunks=True) == (("weighted", weights), None)
+
+
+def test_sums_of_weights_are_shown_with_commas():
+    totals = (0.5, 999.96, 1000.4, 9999.6, 1e15 - 1, 1e15)
+    shown = ["0.5", "1,000", "1,000", "10,000", "999,999,999,999,999", "1e+15"]
+    assert list(map(total_in_words, totals)) == shown
 
 
 def test_results_that_do_not_depend_on_the_number_of_rows_do_not_warn():

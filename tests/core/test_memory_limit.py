@@ -19,11 +19,12 @@ import scipy.sparse as sp
 from helpers import truth
 from princomp import PCA, plan
 from princomp.core import fit as fit_module
+from princomp.core.missing import fill_table
 from princomp.core.plan import cost_of, select_route
 from princomp.core.problem import Problem
 from princomp.core.request import Request
 from princomp.core.routes import base, row_gram
-from princomp.errors import MemoryLimitError, ParameterError
+from princomp.errors import MemoryLimitError, ParameterError, ShapeError
 from princomp.io.readers.source import Chunk, Source
 from princomp.linalg import memory
 from princomp.linalg.memory import byte_count, format_bytes, free_memory, memory_limit
@@ -142,6 +143,8 @@ ROUTES = [
     (0, 100, "mle", {}, "moments", "eigh"),
     (10**6, 3000, 5, {}, "moments", "lanczos"),
     (10**6, 3000, 500, {}, "moments", "eigh"),
+    (10**6, 1500, 30, {}, "moments", "lanczos"),
+    (10**6, 1500, 31, {}, "moments", "eigh"),
     # Wide rows of known number are read into memory where they fit, and take the routes of arrays.
     (50, 100, 5, {}, "hold", ""),
     (100, 20_000, 5, {"memory_limit": GB // 10}, "hold", ""),
@@ -353,6 +356,20 @@ def test_streams_are_kept_in_memory_only_within_a_share_of_the_limit(rng):
     known = PCA(3, memory_limit=limit).fit(Streamed(X, known=True, step=5000))
     assert not known.plan_.problem.in_memory  # a route is chosen for their number
     assert streamed.explained_variance_.tobytes() == held.explained_variance_.tobytes()
+
+
+def test_rows_are_filled_within_the_limit(rng):
+    X = rng.standard_normal((400, 20))
+    X[3, 2] = np.nan
+    found = fill_table(Streamed(X, known=False), None, Request(1, fill="em", memory=9 * X.nbytes))
+    np.testing.assert_array_equal(found.data, fill_table(X, None, Request(1, fill="em")).data)
+    with pytest.raises(MemoryLimitError):
+        fill_table(Streamed(X, known=False), None, Request(1, fill="em", memory=4 * X.nbytes))
+    with pytest.raises(ShapeError, match="weights"):
+        fill_table(Streamed(X, known=False), np.ones(3), Request(1, fill="em"))
+    large = np.broadcast_to(0.0, (10**6, 10))
+    with pytest.raises(MemoryLimitError, match="1,000,000 × 10 numbers need 320 MB"):
+        fill_table(large, None, Request(1, fill="em", memory=10**8))
 
 
 @pytest.mark.parametrize("solver", ["row_gram", "randomized"])

@@ -61,6 +61,8 @@ ROUTES = [
     (10**6, 20_000, 5, None, "columns", "lanczos"),
     (10, 11, 3, None, "triangle", "svd"),
     (200, 1000, None, None, "triangle", "svd"),
+    (256, 1024, 3, None, "triangle", "svd"),
+    (257, 1021, 3, None, "columns", "row_gram"),
     (300, 2000, 3, None, "columns", "row_gram"),
     (300, 10**6, 0.9, None, "columns", "row_gram"),
     (5000, 20_000, 3, None, "columns", "lanczos"),
@@ -75,6 +77,21 @@ ROUTES = [
     (10_000, 100, 3, 10**5, "moments", "eigh"),
     (1000, 10**5, 3, 10**6, "columns", "row_gram"),
     (10**5, 10**5, 3, 10**7, "columns", "lanczos"),
+    (1000, 20_000, 40, None, "columns", "lanczos"),
+    (1000, 20_000, 41, None, "columns", "row_gram"),
+    (12_000, 20_000, 1200, None, "columns", "lanczos"),
+    (12_000, 20_000, 1201, None, "columns", "row_gram"),
+    (5000, 2000, 1, None, "columns", "lanczos"),
+    (5000, 2000, 80, None, "columns", "lanczos"),
+    (5000, 2000, 81, None, "moments", "eigh"),
+    (1500, 1500, 3, 10**4, "moments", "eigh"),
+    (1500, 1500, 0.9, None, "columns", "lanczos"),
+    (20_000, SCATTER_COLUMNS, 401, None, "moments", "eigh"),
+    (100, SCATTER_COLUMNS, "mle", None, "moments", "eigh"),
+    (100, SCATTER_COLUMNS + 1, "mle", None, "columns", "row_gram"),
+    (5000, 5000, "kaiser", 10**6, "moments", "eigh"),
+    (20_000, SCATTER_COLUMNS, "kaiser", 10**6, "moments", "eigh"),
+    (20_000, SCATTER_COLUMNS + 1, "kaiser", 10**6, "columns", "lanczos"),
 ]
 
 
@@ -83,6 +100,29 @@ def test_the_route_follows_from_the_shape(n, p, n_components, stored, summary, s
     choice = select_route(Problem(n, p, n_components, stored=stored))
     assert (choice.summary, choice.solver) == (summary, solver)
     assert choice.reason
+
+
+def test_the_columns_of_a_scatter_in_a_task_of_spark_are_limited():
+    problem = Problem(10**6, 4000, 5, in_memory=False, engine="Spark")
+    assert select_route(problem).summary == "moments"
+    choice = select_route(problem._replace(columns=4001))
+    assert choice.solver == "krylov"
+    assert choice.reason.startswith("p² = 4,001² is too much for a task of Spark: block Krylov")
+    for other in ({"stored": 10**7}, {"engine": "", "memory_limit": 10**9}):
+        choice = select_route(problem._replace(columns=20_000, **other))
+        assert choice.reason.startswith("block Krylov search")
+
+
+def test_a_table_of_unknown_length_is_not_small():
+    known = Problem(10, 200, 3, in_memory=False, engine="Dask")
+    assert TRIANGLE.applies(known)
+    assert TRIANGLE.applies(known._replace(rows=0)) == ""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_plan_has_the_precision_of_the_rows(dtype, rng):
+    X = rng.standard_normal((20, 3)).astype(dtype)
+    assert PCA().fit(X).plan_.problem.dtype == plan(X).problem.dtype == dtype
 
 
 def test_a_square_table_is_read_in_one_pass():
@@ -182,6 +222,9 @@ def test_a_fallback_adds_its_reason(rng):
     assert fitted.reasons[1] in str(fitted)
     assert "then" in str(fitted)
     assert PCA(2).fit(X).plan_.reasons == planned.reasons
+    assert PCA().fit(2.0**20 * X).plan_.reasons == fitted.reasons  # in any unit
+    asked = PCA(svd_solver="covariance_eigh").fit(X).plan_
+    assert (asked.solver, len(asked.reasons)) == ("eigh", 1)
 
 
 @pytest.mark.parametrize(
@@ -260,6 +303,8 @@ def test_a_route_of_a_newer_version_has_no_known_cost():
     assert (made.passes, made.memory) == (4, 0)
     assert "solver   quantum" in str(made)
     assert Plan.of(problem, choice).passes == 0
+    plain = Plan(problem, "moments", "quantum", ("it is new",), 4)
+    assert (plain.memory, plain.stands_for_rows) == (0, True)
 
 
 def test_a_plan_has_the_defaults_of_a_fit():
@@ -271,6 +316,15 @@ def test_a_plan_of_one_row_is_refused_as_a_fit_is():
     for refused in (plan, PCA().fit):
         with pytest.raises(ShapeError, match="needs at least 2 rows, and there is 1 sample"):
             refused([[1.0, 2.0]])
+
+
+def test_a_plan_of_too_many_components_is_refused_as_a_fit_is(tmp_path, rng):
+    X = rng.standard_normal((3, 2))
+    np.save(tmp_path / "x.npy", X)
+    for rows in (X, tmp_path / "x.npy"):
+        for refused in (PCA(3).fit, lambda X: plan(X, 3)):
+            with pytest.raises(ShapeError, match="n_components=3 must be between 0 and"):
+                refused(rows)
 
 
 def test_the_defaults_are_those_of_scikit_learn():

@@ -53,3 +53,14 @@ def test_rows_that_a_rule_draws(rows):
     PCA(rule).fit(rows + OFFSET)
     expected = rows - rows.mean(axis=0)
     np.testing.assert_allclose(rule.rows, expected, rtol=0, atol=37 * EPS * np.abs(rows).max())
+
+
+@pytest.mark.parametrize("method", ["em", "nipals"])
+def test_cells_that_are_filled_from_a_column_with_the_offset(method, rng):
+    first = np.rint(9 * rng.standard_normal(37))
+    rows, incomplete = np.c_[first, 100 * first], np.array([[3.0, np.nan]])
+    offset = np.array([OFFSET, 0.0])
+    expected = PCA(1, missing=method).fit(rows).impute(incomplete)
+    found = PCA(1, missing=method).fit(rows + offset).impute(incomplete + offset)
+    # A hundredfold difference of the known cell, whose axis has an entry of 1/100.
+    np.testing.assert_allclose(found[0, 1], expected[0, 1], rtol=37 * 100**2 * EPS)

@@ -67,6 +67,16 @@ def test_a_sum_of_weights_far_below_the_number_of_rows_causes_one_warning(model,
     assert "give w * w.sum() / (w**2).sum()" in message[0]
 
 
+@pytest.mark.parametrize(
+    ("n", "total", "said"),
+    [(64, 10.75, True), (64, 11.0, False), (16, 7.0, True), (16, 8.0, False)],
+)
+def test_a_sum_of_half_the_rows_or_of_11_causes_no_warning(n, total, said, rng):
+    """Variances are then at most 11/10 of those for a large sum."""
+    X, weights = rng.standard_normal((n, 3)), np.full(n, total / n)
+    assert bool(warnings_of(lambda: PCA(2).fit(X, sample_weight=weights))) == said
+
+
 def test_batches_with_small_weights_cause_a_warning(rng):
     model = PCA(2).partial_fit(rng.standard_normal((60, 3)), sample_weight=np.full(60, 0.05))
     with pytest.warns(UserWarning, match="the weights of 60 rows sum to 3, and variances"):

@@ -81,6 +81,7 @@ ARRAYS = {
     "a negative variance": (_at("variances", -1, -1e-9), "'variances' holds negative values"),
     "ascending variances": (_array("variances", lambda a: a[::-1]), "do not descend"),
     "axes that are too long": (_array("axes", lambda a: 1.001 * a), "not orthonormal"),
+    "axes that are a bit too long": (_array("axes", lambda a: (1 + 2e-6) * a), "not orthonormal"),
     "axes that are equal": (_array("axes", lambda a: a[[0, 0]]), "not orthonormal"),
     "axes of fewer columns": (_array("axes", lambda a: a[:, :3]), "'axes' has shape"),
     "one axis less": (_array("axes", lambda a: a[:1]), "'axes' has shape"),
@@ -114,8 +115,9 @@ ARRAYS_OF_ONE_SUMMARY = {
     "a divisor of zero": ("moments", _at("scale", 0, 0.0)),
     "a negative divisor": ("moments", _at("scale", 0, -1.0)),
     "a divisor less": ("moments", _array("scale", lambda a: a[:3])),
-    "a negative scatter": ("moments", _at("scatter", (0, 0), -1.0)),
+    "a negative scatter": ("moments", _at("scatter", (0, 0), -0.5)),
     "a scatter that is not symmetric": ("moments", _at("scatter", (0, 1), 1e6)),
+    "a scatter whose halves differ": ("moments", _array("scatter", lambda a: a + 0.3 * np.tril(a))),
     "a negative sum of squares": ("columns", _at("column_scatter", 0, -1.0)),
     "a negative residual": ("columns", _at("residuals", 0, -1.0)),
     "a residual less": ("columns", _array("residuals", lambda a: a[:1])),
@@ -128,6 +130,36 @@ ARRAYS_OF_ONE_SUMMARY = {
         _array("factor", lambda a: np.vstack([a, a, a[:1]])),
     ),
 }
+
+
+def test_a_small_scatter_whose_halves_differ_is_refused(load, tmp_path):
+    PCA(2).fit(1e-8 * TALL).save(tmp_path / "small.pca")
+    change = _array("scatter", lambda a: a + 0.3 * np.tril(a, -1))
+    with pytest.raises(ModelFileError, match="'scatter' is not symmetric"):
+        load(tampered((tmp_path / "small.pca").read_bytes(), change))
+
+
+def test_a_factor_of_2p_rows_is_loaded_and_no_array_can_be_changed(contents, load):
+    change = _array("factor", lambda a: np.vstack([a, 0.0 * a])[:8])
+    model = load(tampered(contents["triangle"], change))
+    assert model.summary_.factor.shape == (8, 4)
+    for array in (model.summary_.factor, model.summary_.mean):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0
+
+
+def test_a_column_whose_smallest_value_is_the_largest_is_loaded(load, tmp_path):
+    rows = np.c_[TALL, np.full(len(TALL), 2.5)]
+    PCA(2, scale="range", constant="zero").fit(rows).save(tmp_path / "m.pca")
+    loaded = princomp.load(tmp_path / "m.pca")
+    np.testing.assert_array_equal(loaded.transform(rows).shape, (len(TALL), 2))
+
+
+@pytest.mark.parametrize("rule", [{}, {"name": "no rule"}, {"name": 3}])
+def test_an_altered_rule_is_refused(contents, load, rule):
+    parameters = {"scale": None, "n_components": rule}
+    with pytest.raises(ModelFileError, match=r"its 'n_components' is \{"):
+        load(tampered(contents["triangle"], _field("parameters", parameters)))
 
 
 @pytest.mark.parametrize("case", ARRAYS_OF_ONE_SUMMARY)
@@ -209,6 +241,19 @@ def test_altered_records_of_filled_cells_are_refused(contents, load, name, value
 def test_documents_without_a_field_are_refused(contents, load, name):
     with pytest.raises(ModelFileError, match=f"its field '{name}' is missing"):
         load(tampered(contents["moments"], lambda _, document, __: document.pop(name)))
+
+
+@pytest.mark.parametrize("name", ["estimator", "na", "uncounted", "faded_by", "decision"])
+def test_fields_that_an_older_version_did_not_write_have_defaults(contents, load, name, tmp_path):
+    content = contents["moments"]
+    load(tampered(content, lambda _, document, __: document.pop(name))).save(tmp_path / "again.pca")
+    assert (tmp_path / "again.pca").read_bytes() == content
+
+
+def test_a_model_of_a_single_row_with_weight_is_loaded(load, tmp_path):
+    model = PCA().fit(TALL[:2], sample_weight=[2.0, 0.0])
+    model.save(tmp_path / "one.pca")
+    assert load((tmp_path / "one.pca").read_bytes()).summary_.count == 1
 
 
 def test_altered_metadata_are_refused(contents, load):

@@ -246,15 +246,14 @@ def _about_mean(axes: FloatArray, singular_values: FloatArray, offset: FloatArra
     noise. So is the part of ``offset`` outside the space of the axes, since axes with small
     variances have few correct digits.
     """
-    if len(axes) < axes.shape[1]:
-        once = offset - (axes @ offset) @ axes
-        outside = once - (axes @ once) @ axes
-        length = float(np.linalg.norm(outside))
-        # If the second projection removes most of what the first has left, the rest is rounding
-        # error, which need not be orthogonal to the axes (Parlett 1998, "twice is enough").
-        if length > 0.5 * float(np.linalg.norm(once)):
-            axes = np.vstack([axes, outside / length])
-            singular_values = np.append(singular_values, 0.0)
+    once = offset - (axes @ offset) @ axes
+    outside = once - (axes @ once) @ axes
+    length = float(np.linalg.norm(outside))
+    # If the second projection removes most of what the first has left, the rest is rounding
+    # error, which need not be orthogonal to the axes (Parlett 1998, "twice is enough").
+    if length > 0.5 * float(np.linalg.norm(once)):
+        axes = np.vstack([axes, outside / length])
+        singular_values = np.append(singular_values, 0.0)
     coordinates = axes @ offset
     squares, rotation = eigh(
         np.diag(singular_values**2) - np.multiply.outer(coordinates, coordinates)

@@ -243,12 +243,12 @@ class TableSchema:
 
     def _checked_frame(self, frame: Any) -> Any:
         """Return the columns of a frame that a fit uses, if they are those of this fit."""
-        _, p = getattr(frame, "shape", (0, self.p))  # lazy frames have no shape
-        if p != self.p:  # leave out what the fit has left out
+        # Leave out what the fit has left out; lazy frames have no shape.
+        if hasattr(frame, "shape") and frame.shape[1] != self.p:
             frame = select_usable_columns(frame, self.names or ())
         try:
             labels = _labels(frame)
-            given = nw.from_native(frame, pass_through=False).columns
+            given = nw.from_native(frame).columns
         except ValueError:  # a duplicate name
             rows_of(frame)  # raises an error with the name
             raise
@@ -318,7 +318,7 @@ def _labels(frame: Any) -> Names:
     TypeError
         If some are text and others are not.
     """
-    labels: list[Any] = nw.from_native(frame, pass_through=False).columns
+    labels: list[Any] = nw.from_native(frame).columns
     kinds = sorted({type(label).__qualname__ for label in labels})
     if len(kinds) > 1 and "str" in kinds:
         raise TypeError(
@@ -414,7 +414,7 @@ def _are_numbered(names: list[str]) -> bool:
     """Whether names end in 0, 1, … or 1, 2, …, after the same text: PC1, pca0, column_0."""
     text = names[0].rstrip("0123456789")
     ends = [name.removeprefix(text) if name.startswith(text) else "" for name in names]
-    numbers = [int(end) if end.isdecimal() else -1 for end in ends]
+    numbers = [int(end) if end.isdecimal() else None for end in ends]
     return numbers in ([*range(len(names))], [*range(1, len(names) + 1)])
 
 

@@ -53,7 +53,8 @@ from princomp.summaries import (
 # more than _LARGE_BLOCK numbers.
 BLOCKS_AT_ONCE, _LARGE_BLOCK = default_threads(), 2**21
 # A block is shifted by an estimate of its mean, so sums on the way may be 2**20 times its scatter.
-_MAX_SCATTER = float(np.finfo(np.float64).max) / 2**20
+# With this limit they are still finite in float64.
+_MAX_SCATTER = 1.714e302
 # The squares of any number of values below this size can be summed in float64.
 _SAFE_VALUE = 1e140
 
@@ -234,7 +235,7 @@ class Stream:
         step = self._block_rows(sparse=is_sparse(rows) or buffer.is_sparse)
         max_buffered = step if step * self.p > _LARGE_BLOCK else BLOCKS_AT_ONCE * step
         whole_rows, stop = (buffer.count + n) // step * step, 0
-        if buffer.count + n >= max_buffered and whole_rows:
+        if buffer.count + n >= max_buffered:
             # Fill the buffer up to a whole block, and add the other whole blocks without copying.
             first, stop = -buffer.count % step, whole_rows - buffer.count
             summary, dropped = self._summary, 0
@@ -415,7 +416,7 @@ class Stream:
         if _squares_fit(rows):
             return
         with np.errstate(all="ignore"):
-            part = self._kind.of(rows, weights, precise=True)
+            part = self._kind.of(rows, weights)  # in float64: float32 has no values as large
             total = self.summary_and_dropped()[0].merge(part)
             fits = main_summary(total).column_scatter < _MAX_SCATTER
         if not fits.all():

@@ -7,8 +7,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings, strategies as st
 
+from engines.on_partitions import partitions
 from helpers import orthonormal, with_singular_values
 from princomp import PCA, diagnostics
 from princomp.core.missing import fill_table, methods
@@ -169,14 +171,17 @@ def test_the_shrinkage_is_that_of_the_paper():
     np.testing.assert_allclose(factors, 1 - noise / 20, rtol=1e-15)
     # It is bounded by the next singular value.
     np.testing.assert_allclose(
-        shrinkage(np.array([20.0, 0.1, 0.1]), 60.0, 1, 6, 4, centred=True), 1 - 0.1 / 20
+        shrinkage(np.array([20.0, 0.1, 0.01]), 60.0, 1, 6, 4, centred=True), 1 - 0.1 / 20
     )
     assert shrinkage(np.array([2.0, 0.0]), 0.0, 2, 6, 4, centred=True).tolist() == [1.0, 0.0]
     assert shrinkage(squares, 0.0, 4, 6, 4, centred=True).tolist() == [1.0] * 4
     assert len(shrinkage(squares, 6.0, 0, 6, 4, centred=True)) == 0
+    # Nothing is known of the noise if there are fewer rows than components.
+    assert shrinkage(squares, 6.0, 2, 1.5, 3, centred=False).tolist() == [1.0, 1.0]
     # One degree of freedom is enough, and the unit of the squares does not matter.
-    factors = shrinkage(np.array([8.0, 4.0]), 2.0**-4, 2, 4, 3, centred=True)
-    assert factors.tolist() == [1 - 2.0**-5, 1 - 2.0**-4]
+    for unit in (1.0, 2.0**-10):
+        factors = shrinkage(unit * np.array([8.0, 4.0]), unit / 16, 2, 4, 3, centred=True)
+        assert factors.tolist() == [1 - 2.0**-5, 1 - 2.0**-4]
 
 
 def test_the_shrinkage_of_huge_weights():
@@ -256,9 +261,11 @@ def test_slow_changes_that_would_add_up_have_not_converged():
     assert has_converged(0.1 * methods.TOLERANCE, methods.TOLERANCE / 9)
     assert not has_converged(0.2 * methods.TOLERANCE, 2 * methods.TOLERANCE / 9)
     assert not has_converged(0.1 * methods.TOLERANCE, 0.1 * methods.TOLERANCE)
+    assert not has_converged(0.1 * methods.TOLERANCE, 0.06 * methods.TOLERANCE)
+    assert has_converged(methods.TOLERANCE, 1.0)
 
 
-@pytest.mark.parametrize("shape", [(60, 8), (12, 30)])
+@pytest.mark.parametrize("shape", [(60, 8), (12, 30), (20, 20)])
 @pytest.mark.parametrize("method", ["em", "nipals"])
 def test_a_table_of_exact_rank_is_recovered(method, shape, rng):
     truth = low_rank(rng, *shape, k=1, noise=0.0)
@@ -374,6 +381,20 @@ def test_absent_columns_can_be_left_empty(method):
         with pytest.raises(ColumnError) as caught:
             refusing.transform(other)
         assert "reindex" not in caught.value.hint
+
+
+def test_sparse_rows_without_missing_cells_stay_sparse(rng):
+    rows = sp.random_array((20, 3), density=0.5, rng=rng, format="csr")
+    found = fill_table(rows, None, Request(1, fill="em"))
+    assert found.data is rows
+    assert (found.filled.cells, found.left_out) == (0, 0)
+
+
+@pytest.mark.parametrize("method", ["em", "nipals"])
+def test_rows_on_an_engine_are_not_filled(method):
+    with pytest.raises(ParameterError, match="and these are on partitions") as caught:
+        PCA(1, missing=method).fit(partitions([np.eye(3)]))
+    assert caught.value.place == {"parameter": "missing"}
 
 
 def test_the_advice_for_column_means_is_true():

@@ -204,6 +204,11 @@ def test_rows_and_columns_with_too_few_cells_are_named(method, incomplete):
     column.loc[1:, "c"] = np.nan
     with pytest.raises(DataError, match="column 'c' holds 1 of 80 cells"):
         PCA(2, missing=method).fit(column)
+    column = frame.copy()
+    column.loc[71:, "c"] = np.nan
+    weights = np.where(np.arange(80) < 70, 0.0, 2.0)
+    with pytest.raises(DataError, match="column 'c' holds 1 of 10 cells"):
+        PCA(2, missing=method).fit(column, sample_weight=weights)
     row = frame.copy()
     row.loc[7] = np.nan
     without = PCA(2, missing=method).fit(row)
@@ -230,6 +235,10 @@ def test_all_columns_with_too_few_cells_are_named(method, rng):
     with pytest.raises(DataError, match="column 14") as caught:
         PCA(2, missing=method).fit(X)
     assert caught.value.hint.startswith("leave the columns out; a column needs")  # all are named
+    X[1:, 15] = np.nan
+    with pytest.raises(DataError, match=r"column 14 \(1\) and 1 more") as caught:
+        PCA(2, missing=method).fit(X)
+    assert "the place of this error names all" in caught.value.hint
     X[:, 12:] = np.nan
     with pytest.raises(DataError, match=r"90 columns hold too few of 20 cells") as caught:
         PCA(2, missing=method).fit(X)
@@ -275,6 +284,9 @@ def test_a_constant_column_stays_constant_without_centring(method, incomplete):
     assert_models_close(model, expected)
     assert model.scale_[1] == 1.0
     assert model.var_[1] == 0.0
+    # Without scaling, it has a variance about the origin as any other.
+    model = PCA(2, missing=method, center=False).fit(rows)
+    assert abs(model.impute(rows)[4, 1] - 3.0) > 1e-4
     with pytest.raises(ConstantColumnError, match="constant column: column 1"):
         PCA(2, missing=method, scale="unit", center=False).fit(rows)
 
@@ -286,8 +298,15 @@ def test_weights_above_one_allow_more_components_than_rows(method, table):
     assert_models_close(complete, PCA(5).fit(rows, sample_weight=weights))
     rows[0, 0] = np.nan
     assert PCA(5, missing=method).fit(rows, sample_weight=weights).n_components_ == 5
-    with pytest.raises(ShapeError, match=r"between 0 and min\(n_samples, n_features\)=3"):
-        PCA(5, missing=method).fit(rows, sample_weight=np.full(3, 0.9))
+    # Before any cell is filled.
+    said = "n_components=5 must be between 0 and min(n_samples, n_features)={} with "
+    for weight, most in ((0.9, 3), (4 / 3, 4), (1.5, 4)):
+        weights = np.full(3, weight)
+        with pytest.raises(ShapeError) as caught:
+            PCA(5, missing=method).fit(rows, sample_weight=weights)
+        assert caught.value.message.startswith(said.format(most))
+        assert caught.value.message.endswith(f"missing={method!r}")
+        PCA(most, missing=method).fit(rows, sample_weight=weights)
 
 
 @both_methods
@@ -306,6 +325,28 @@ def test_infinity_is_named_in_rows_whose_missing_cells_are_accepted(missing, inc
         with pytest.raises(NotFiniteError, match=r"contains infinity.*row 6, column 3") as caught:
             model.transform(given)
         assert "fill them" not in caught.value.hint
+
+
+@both_methods
+def test_infinity_is_named_in_any_part_of_a_table(method):
+    rows, weights = np.ones((140_000, 8)), np.ones(140_000)
+    rows[[10, 135_000], 2], weights[[10, 135_000]] = np.inf, 0.0
+    rows[[138_000, 139_000], [3, 1]] = -np.inf, np.inf
+    with pytest.raises(NotFiniteError, match=r"infinity: -inf at row 138,000, column 3") as caught:
+        PCA(2, missing=method).fit(rows, sample_weight=weights)
+    assert caught.value.place == {"row": 138_000, "column": 3}
+
+
+@pytest.mark.parametrize("largest", [0.0, 1e-130, 1e130])
+@both_methods
+def test_values_whose_squares_keep_their_digits_are_filled(method, largest):
+    rows = np.array([[1.0, 0.5], [-1.0, 0.25], [0.5, np.nan], [0.0, -0.5]]) * largest
+    found = PCA(1, missing=method).fit(rows).impute(rows) / (largest or 1.0)
+    assert np.abs(found).max() <= 1.0
+    beyond = np.nextafter(largest, 0.0 if 0.0 < largest < 1.0 else np.inf)
+    if largest:
+        with pytest.raises(DataError, match="squares the values, and the largest is"):
+            PCA(1, missing=method).fit(rows / largest * beyond)
 
 
 @both_methods

@@ -240,6 +240,10 @@ def test_weights_can_be_forgotten_in_parts(solver, table):
     assert model.forget(table, sample_weight=np.full(200, 0.5)).n_samples_ == 200
     expected = PCA(2, svd_solver=solver).fit(table, sample_weight=np.full(200, 0.5))
     assert_close(model, expected)
+    # Rows may be given more often than they were added.
+    model = PCA(2, svd_solver=solver).partial_fit(table, sample_weight=np.full(200, 1.5))
+    assert model.forget(np.vstack([table, table]), sample_weight=0.5).n_samples_ == 200
+    assert_close(model, expected)
 
 
 def test_models_that_cannot_forget(table):

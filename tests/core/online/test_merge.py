@@ -207,6 +207,9 @@ def test_the_plan_explains_a_merge_of_two_kinds():
     # A merge of one kind needs no reason; later rows do not remove one.
     assert copy.copy(few).merge(PCA().fit(Z[1:31])).plan_.reasons[1:] == ()
     assert merged.partial_fit(Z[:3]).plan_.reasons[1].startswith(message)
+    assert few.partial_fit(Z[:3]).plan_.reasons[1:] == ()
+    continued = PCA(svd_solver="row_gram").fit(Z[:30]).partial_fit(Z[:3])
+    assert continued.plan_.reasons[1].startswith("a fit kept no scatter: its rows are represented")
 
 
 def test_forgetting_turns_a_triangle_into_a_scatter():
@@ -301,6 +304,14 @@ def test_merging_takes_the_wider_precision(table):
     one = PCA().partial_fit(single[:50])
     assert one.merge(PCA().partial_fit(single[50:])).components_.dtype == np.float32
     assert one.merge(PCA().partial_fit(table)).components_.dtype == np.float64
+
+
+def test_rows_left_out_of_both_fits_are_counted(table):
+    table[[3, 150, 160], 1] = np.nan
+    one, other = (PCA(missing="drop").fit(part) for part in (table[:80], table[80:]))
+    merged = one.merge(other)
+    assert (merged.n_samples_, merged.n_dropped_) == (197, 3)
+    assert merged.certificate_.bytes_read == table.nbytes
 
 
 def test_incompatible_fits_are_not_merged(table):
@@ -422,7 +433,10 @@ def test_the_merges_of_both_models_count(table):
             models[-1].merge(part)
         assert models[-1].summary_.lost is None
     one, other = models
-    assert one.merge(other).summary_.lost.min() > 0.0
+    merged = one.merge(other).summary_
+    # 3/8 of a unit of rounding, of which the bound contains 64 times as much.
+    expected = 3 / 8 / 64 * EPS * merged.scatter.diagonal()
+    np.testing.assert_allclose(merged.lost, expected, rtol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:both fits have the same")

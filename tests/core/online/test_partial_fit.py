@@ -26,6 +26,7 @@ from online_cases import (
 from sklearn.exceptions import NotFittedError
 
 import princomp
+from engines.on_partitions import Partitions
 from helpers import EPS, EPS32, truth
 from princomp import PCA, IncrementalPCA
 from princomp.core.routes.moments import LANCZOS_COLUMNS
@@ -178,9 +179,47 @@ def test_float32_rows_have_float64_sums_and_float32_axes(table):
         wide = X.astype(np.float64)
         assert_close_to_svd(model, wide)
         assert model.summary_.unit == EPS < EPS32
+        faded = PCA(svd_solver=solver, decay=0.9).partial_fit(X)
+        assert faded.summary_.unit == EPS
         # One float64 batch makes it float64; integers are float64.
         assert model.partial_fit(table).components_.dtype == np.float64
     assert PCA().partial_fit(X[:9].astype(int)).components_.dtype == np.float64
+    assert PCA().partial_fit(X).forget(X[:50]).summary_.unit == EPS
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_rows_are_left_out_of_the_buffer_and_of_whole_blocks(table):
+    table[[2, 9, 11, 13], 1] = np.nan
+    model, read = PCA(missing="drop"), 0
+    for stop in (5, 100, 103, 200):  # buffered, the rest of a block and others, buffered, …
+        model.partial_fit(table[read:stop])
+        read = stop
+        assert model.n_dropped_ == np.isnan(table[:stop, 1]).sum()
+        assert model.n_samples_ == stop - model.n_dropped_
+        assert model.certificate_.bytes_read == table[:stop].nbytes
+
+
+class Resident(Partitions):
+    """Rows that are not brought here."""
+
+    has_chunks = False
+
+
+def test_rows_on_an_engine_are_added_to_sums_in_float64(table):
+    X = (table + 1000).astype(np.float32)
+    X[[3, 150], 1] = np.nan
+    model = PCA(missing="drop")
+    for part in (X[:120], X[120:]):
+        options = {"engine": "partitions", "rows": len(part), "p": 5, "dtype": X.dtype}
+        rows = Resident(**options, parts=[part[:40], part[40:]])
+        model.partial_fit(rows)
+    expected = PCA(missing="drop").fit(X.astype(np.float64)).summary_.scatter
+    error = 16 * 205 * EPS * expected.trace()
+    np.testing.assert_allclose(model.summary_.scatter, expected, rtol=0, atol=error)
+    assert (model.n_samples_, model.n_dropped_) == (198, 2)
+    assert model.certificate_.bytes_read == X.nbytes
+    with pytest.raises(NotAvailableError, match="decay gives each row a weight of its own"):
+        PCA(missing="drop", decay=0.9).partial_fit(rows)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -278,7 +317,7 @@ def test_rows_of_too_little_weight_are_too_few(table):
 
 def test_more_components_than_columns_are_refused_at_once(table):
     with pytest.raises(ShapeError, match="n_components=6 and the rows have 5 columns"):
-        PCA(6).partial_fit(table[:3])
+        PCA(6).partial_fit(table[:3] * np.inf)
     model = PCA(3).partial_fit(table)
     with pytest.raises(ShapeError, match="n_components=9"):
         model.set_params(n_components=9).partial_fit(table)

@@ -13,12 +13,16 @@ from online_cases import assert_same_bits, fit_in_batches, wide
 import princomp
 from helpers import EPS, assert_orthonormal, sine, truth
 from princomp import PCA
+from princomp.core.mergeable_summary import kind_for
+from princomp.core.request import Request
 from princomp.errors import (
     MemoryLimitError,
     NotAvailableError,
     ParameterError,
     ShapeError,
 )
+from princomp.solvers import TEST_DIRECTIONS
+from princomp.summaries import Moments, SketchOf
 
 # ---- a sketch, if p × p is too large ------------------------------------------------------------
 
@@ -201,9 +205,24 @@ def test_a_scatter_that_does_not_fit_falls_back_to_a_sketch_or_is_refused(rng):
         model = PCA(3, memory_limit=limit).partial_fit(X)
     assert model.plan_.summary == "sketch"
     for parameters in ({"n_components": 0.9}, {"n_components": 3, "svd_solver": "covariance_eigh"}):
-        with pytest.raises(MemoryLimitError, match=r"1,200 columns takes about .* MB"):
+        with pytest.raises(MemoryLimitError, match="1,200 columns takes about 92 MB"):
             PCA(memory_limit=limit, **parameters).partial_fit(X)
     assert PCA(3, memory_limit="1GB").partial_fit(X).plan_.summary == "moments"
+
+
+def test_a_sketch_has_components_up_to_its_width_without_test_directions(rng):
+    X = rng.standard_normal((300, 60))
+    model = sketch_pca(3).partial_fit(X)
+    most = model.summary_.width - TEST_DIRECTIONS
+    assert model.set_params(n_components=most).partial_fit(X).n_components_ == most
+    with pytest.raises(NotAvailableError, match=f"this sketch has at most {most} components"):
+        _ = model.set_params(n_components=most + 1).partial_fit(X).components_
+
+
+def test_a_scatter_has_at_most_ten_thousand_columns():
+    request = Request(3, memory=10**12)
+    assert kind_for(request, 10_000) is Moments
+    assert isinstance(kind_for(request, 10_001), SketchOf)
 
 
 def test_a_scaled_sketch_of_few_rows_needs_no_scatter(rng):

@@ -292,8 +292,9 @@ def _constant_columns(known: Columns, mean: FloatArray, *, scaled: bool) -> NDAr
 def _check_n_components(k: int, shape: tuple[int, ...], weights: Weights, method: str) -> None:
     """Refuse more components than a table has, where a row of weight 2 counts twice."""
     n, p = shape
-    max_k = int(min(max(n, 0.0 if weights is None else np.floor(weights.sum() + 1e-9)), p))
-    if not 0 <= k <= max_k:
+    rows = n if weights is None else max(n, np.floor(weights.sum() + 1e-9))
+    max_k = int(min(rows, p))
+    if k > max_k:
         raise ShapeError(
             f"n_components={k} must be between 0 and min(n_samples, n_features)={max_k} with "
             f"svd_solver='full' and missing={method!r}",
@@ -369,7 +370,7 @@ def _known_columns(table: FloatArray, missing: NDArray[np.bool_], weights: Weigh
     low = table.min(axis=0, where=~missing, initial=np.inf)
     high = table.max(axis=0, where=~missing, initial=-np.inf)
     mean = np.where(low == high, low, mean)
-    centred = np.where(missing, 0.0, table - mean)
+    centred = known - mean
     # Σ w (x − mean)² over the known cells of a column, scaled to all rows.
     scatter = (
         (cell_weights * centred * centred).sum(axis=0)
@@ -377,7 +378,7 @@ def _known_columns(table: FloatArray, missing: NDArray[np.bool_], weights: Weigh
         * (rows - 1.0)
     )
     scatter = restore_underflowed(scatter, high - low)
-    return Columns(rows, len(table), mean, np.zeros(table.shape[1]), scatter)
+    return Columns(rows, len(table), mean, np.zeros_like(mean), scatter)
 
 
 def _divisors(

@@ -42,8 +42,6 @@ class Convergence(NamedTuple):
 
 def has_converged(change: float, last_change: float) -> bool:
     """Whether a change, and the sum of further ones at the same rate, are below ``TOLERANCE``."""
-    if change == 0.0:
-        return True
     rate = change / last_change
     return rate < 1.0 and change * max(1.0, rate / (1.0 - rate)) <= TOLERANCE
 
@@ -72,18 +70,13 @@ def shrinkage(
     of freedom. Without centring n replaces n − 1.
     """
     centred_rows = rows - 1.0 if centred else rows
-    if not k:
-        return np.zeros(0)
-    degrees_of_freedom = (centred_rows - k) * (p - k)
-    if degrees_of_freedom <= 0 or left_out <= 0:
-        return (squares[:k] > 0).astype(np.float64)
-    # The sum of huge weights is divided first: its product with squares may overflow.
-    noise = rows / degrees_of_freedom * p / min(p, centred_rows) * left_out
-    if len(squares) > k:
-        noise = min(noise, float(squares[k]))
-    noise = min(noise, float(squares[k - 1]))
-    safe = np.where(squares[:k] > 0, squares[:k], 1.0)
-    return np.where(squares[:k] > 0, np.maximum(1.0 - noise / safe, 0.0), 0.0)
+    degrees_of_freedom, noise = (centred_rows - k) * (p - k), 0.0
+    if degrees_of_freedom > 0:
+        # The sum of huge weights is divided first: its product with squares may overflow.
+        noise = rows / degrees_of_freedom * p / min(p, centred_rows) * left_out
+        noise = min(noise, float(squares[: k + 1].min(initial=np.inf)))
+    kept = squares[:k]
+    return 1.0 - np.divide(noise, kept, out=np.ones(k), where=kept > 0)
 
 
 class ComponentFit(NamedTuple):
@@ -123,7 +116,7 @@ def fit_components(
     if weights is not None:
         rows *= np.sqrt(weights)[:, None]
     squares = float(np.vdot(rows, rows))
-    if not k or not squares:
+    if not k:
         return ComponentFit(mean, divisor, np.broadcast_to(mean, (len(incomplete), p)), squares)
     values, axes = _leading_components(rows, k)
     left_out = max(squares - float(values[:k].sum()), 0.0)
@@ -132,7 +125,7 @@ def fit_components(
     fit = ((incomplete_rows @ axes.T) * factors) @ axes * divisor + mean
     # ‖Z − F‖² for Z = UDVᵀ and F with its first singular values multiplied by the factors.
     residual = squares - float(np.sum(values[:k] * factors * (2.0 - factors)))
-    return ComponentFit(mean, divisor, fit, max(residual, 0.0))
+    return ComponentFit(mean, divisor, fit, residual)
 
 
 def _leading_components(rows: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
@@ -145,10 +138,7 @@ def _leading_components(rows: FloatArray, k: int) -> tuple[FloatArray, FloatArra
     values = np.maximum(values, 0.0)
     if p <= n:
         return values, vectors[:k]
-    lengths = np.sqrt(np.where(values[:k] > 0, values[:k], 1.0))
-    axes = (vectors[:k] @ rows) / lengths[:, None]
-    axes[values[:k] == 0] = 0.0
-    return values, axes
+    return values, _divide_where_known(vectors[:k] @ rows, np.sqrt(values[:k])[:, None])
 
 
 def fill_by_em(
@@ -175,8 +165,8 @@ def fill_by_em(
     missing_cells = missing[incomplete]
     rows, columns = np.nonzero(missing_cells)
     cell_weights = np.ones(len(columns)) if weights is None else weights[incomplete][rows]
-    last_change, change, objective = np.inf, np.inf, np.nan
-    for iteration in range(1, MAX_ITERATIONS + 1):
+    last_change = np.inf
+    for iteration in range(1, MAX_ITERATIONS + 1):  # noqa: B007  (the last one is returned)
         fitted = fit_components(
             table, weights, k, incomplete=incomplete, divisor_of=divisor_of, centred=centred
         )
@@ -186,10 +176,10 @@ def fill_by_em(
         objective = max(fitted.squares - float(cell_weights @ (changes * changes)), 0.0)
         table[missing] = new
         change = float(np.abs(changes).max(initial=0.0) / _root_mean_square(fitted, table, weights))
-        if has_converged(change, last_change):
-            return Convergence(iteration, True, change, objective)
+        if converged := has_converged(change, last_change):
+            break
         last_change = change
-    return Convergence(MAX_ITERATIONS, False, change, objective)
+    return Convergence(iteration, converged, change, objective)
 
 
 def _root_mean_square(fitted: ComponentFit, table: FloatArray, weights: Weights) -> float:
@@ -255,26 +245,23 @@ def _nipals_component(
     column_squares = weight @ (residuals * residuals)
     scores = residuals[:, column_squares.argmax()].copy()
     axis = np.zeros(residuals.shape[1])
-    total_squares, last_change, change = float(column_squares.sum()), np.inf, 0.0
-    for iteration in range(1, MAX_ITERATIONS + 1):
+    total_squares, last_change = float(column_squares.sum()), np.inf
+    for iteration in range(1, MAX_ITERATIONS + 1):  # noqa: B007  (the last one is returned)
         weighted = weight * scores
         axis = _divide_where_known(residuals.T @ weighted, known.T @ (weighted * scores))
-        length = np.linalg.norm(axis)
-        if not length:
-            return scores * 0.0, axis, Convergence(iteration, True, 0.0, total_squares)
-        axis /= length
+        axis /= np.linalg.norm(axis) or 1.0
         sums, sizes = residuals @ axis, known @ (axis * axis)
         new = _divide_where_known(sums, sizes)
         residual_squares = total_squares - float(weight @ (sums * new))
         if monitor is not None:
             monitor(residual_squares)
-        size = np.sqrt(float(weight @ new**2))
-        change = np.sqrt(float(weight @ (new - scores) ** 2)) / (size or 1.0)
+        size = float(np.sqrt(weight @ new**2))
+        change = float(np.sqrt(weight @ (new - scores) ** 2)) / (size or 1.0)
         scores = new
-        if has_converged(change, last_change):
-            return scores, axis, Convergence(iteration, True, change, residual_squares)
+        if converged := has_converged(change, last_change):
+            break
         last_change = change
-    return scores, axis, Convergence(MAX_ITERATIONS, False, change, residual_squares)
+    return scores, axis, Convergence(iteration, converged, change, residual_squares)
 
 
 def _divide_where_known(numerator: FloatArray, denominator: FloatArray) -> FloatArray:

@@ -19,6 +19,7 @@ from princomp.summaries import (
     Sketch,
     Triangle,
     Weights,
+    blocks_per_task,
     centre_rows,
     checked_block,
 )
@@ -87,12 +88,16 @@ class Route(Protocol):
         """Read the rows and solve, or hand over to another route."""
 
 
-def rows_in_flight(problem: Problem, step: int) -> tuple[int, int, int]:
-    """Return rows per block (at most ``step``), threads that sum blocks, and queued blocks."""
-    n = problem.rows
-    rows = min(n, step) if n else step
-    threads = default_threads() if not n or n > step else 1
-    return rows, threads, 0 if problem.in_memory else threads + 3
+def rows_in_flight(problem: Problem, step: int) -> tuple[int, int, int, int]:
+    """Return rows per block, threads that sum blocks, queued blocks, and sums to be merged.
+
+    A block has at most ``step`` rows. Blocks wait for a thread, and sums to be merged in order.
+    """
+    rows, threads, waiting = problem.rows, 1, 1
+    if not 0 < rows <= step:
+        rows, threads = step, default_threads()
+        waiting = (threads + 2) * blocks_per_task(step, problem.columns)
+    return rows, threads, 0 if problem.in_memory else threads + 3, waiting
 
 
 class CentredFit:

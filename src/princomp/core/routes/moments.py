@@ -23,7 +23,7 @@ from princomp.solvers import (
     search_share,
     solve_on_device,
 )
-from princomp.summaries import DeviceMoments, Moments, block_rows, blocks_per_task, panel_rows
+from princomp.summaries import DeviceMoments, Moments, block_rows, panel_rows
 
 # LANCZOS_COLUMNS, LANCZOS_SHARE: from this many columns on, and if at most this share of the
 # components is wanted, the eigenpairs of a scatter are found by block Lanczos. For p = 2,000 and
@@ -77,16 +77,13 @@ class MomentsRoute:
 
     def cost(self, problem: Problem) -> Cost:
         """Blocks of rows, the scatters of threads, and what the decomposition takes."""
-        n, p = problem.rows, problem.columns
-        step = block_rows(p)
-        rows, threads, queued = rows_in_flight(problem, step)
-        # Each thread holds a block and copies of a panel, or the kernel's chunk. Other blocks wait
-        # for a thread, and sums wait to be merged in order.
+        p = problem.columns
+        rows, threads, queued, waiting = rows_in_flight(problem, block_rows(p))
+        # Each thread holds a block and copies of a panel, or the kernel's chunk.
         thread_bytes = 2 * 8 * min(rows, panel_rows(p)) * p
         if instruction_set_in_use() != "numpy":
             thread_bytes = chunk_bytes(rows, p)
         blocks = threads * thread_bytes + queued * problem.itemsize * rows * p
-        waiting = (threads + 2) * blocks_per_task(step, p) if not n or n > step else 1
         if Moments.adds_in_place(p, sparse=problem.stored is not None):
             # All threads work on one block while the next one is read.
             blocks = packed_bytes(rows, p) + min(queued, 2) * problem.itemsize * rows * p

@@ -7,7 +7,7 @@ from princomp.core.problem import Problem
 from princomp.core.routes.base import Cost, Solution, rows_in_flight
 from princomp.core.routes.moments import is_tall
 from princomp.solvers import completed, dense, solve_on_device
-from princomp.summaries import DeviceTriangle, Triangle, blocks_per_task, panel_rows
+from princomp.summaries import DeviceTriangle, Triangle, panel_rows
 
 # SMALL_TABLE_SIZE: a wide table with at most this many numbers is solved by the SVD of its rows. At
 # 200 × 1,000 it takes 19 ms, and products of rows take 4.5 ms; but it squares nothing, and keeps a
@@ -30,10 +30,8 @@ class TriangleRoute:
     def cost(self, problem: Problem) -> Cost:
         """Panels of rows, and the triangles of threads."""
         n, p = problem.rows, problem.columns
-        step = panel_rows(p)
-        rows, threads, queued = rows_in_flight(problem, step)
+        rows, threads, queued, waiting = rows_in_flight(problem, panel_rows(p))
         blocks = (3 * 8 * threads + queued * problem.itemsize) * rows * p
-        waiting = (threads + 2) * blocks_per_task(step, p) if not n or n > step else 1
         return Cost(problem.reader_bytes + blocks + (waiting + 4) * min(2 * p, n or 2 * p) * p * 8)
 
     def solve(self, fit: FitContext) -> Solution:
