@@ -258,12 +258,6 @@ def test_a_stable_space_has_two_to_five_axes_and_not_the_last_direction(variance
     assert all(angle < 45 for angle in stable_spaces(judged).values())
 
 
-def test_stable_spaces_do_not_share_axes():
-    """The angles of a bootstrap make all axes unstable, and the variances differ."""
-    judged = verdicts_of(of_variances(81.0, 27, 9, 3, 1), [80.0] * 5)
-    assert list(stable_spaces(judged)) == ["PC1 and PC2", "PC3 and PC4"]
-
-
 @pytest.mark.parametrize(("n", "p"), [(100, 10), (500, 10), (50, 4)])
 def test_noise_has_no_stable_space(n, p):
     """At a level of 5%; a space of all directions cannot turn, and is not one."""
