@@ -124,12 +124,13 @@ def kernel_error(map: FeatureMap, rows: RowArray) -> float:
 
 
 def _nystrom_map(kernel: KernelFunction, points: RowArray, rows: RowData) -> Nystrom:
-    """Make Nyström's map: in the precision of the rows, or in float64 if float32 would cancel."""
+    """Make Nyström's map: in the precision of the rows, or in float64 if float32 loses digits."""
     dtype = rows.dtype
     on_device = isinstance(rows, DistributedRows) and rows.resident  # may lack float64
-    if dtype == np.float32 and not on_device and centring_cancels(kernel, points):
+    may_widen = dtype == np.float32 and not on_device
+    if may_widen and centring_cancels(kernel, points):
         dtype, points = np.dtype(np.float64), points.astype(np.float64)
-    return Nystrom.of(kernel, points, dtype)
+    return Nystrom.of(kernel, points, dtype, may_widen=may_widen)
 
 
 def sized_nystrom_map(
