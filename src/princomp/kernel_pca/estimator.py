@@ -133,7 +133,8 @@ class KernelPCA(
     explained_variance_, explained_variance_ratio_, accumulated_rate_ : ndarray of shape (k,)
         Variances of the images in the feature space, and their rates.
     total_variance_ : float
-        Trace of the centred kernel matrix over n − 1.
+        Trace of the centred kernel matrix over n − 1. If the components have more variance,
+        because other eigenvalues are negative, it is theirs, and depends on ``n_components``.
     gamma_ : float
         γ of the fit.
     X_fit_ : array of shape (n, p)
@@ -423,7 +424,7 @@ class KernelPCA(
     total_variance_ = _Attribute(
         lambda fit: float(fit.spectrum.total),
         "Total variance in the feature space; for an approximation, that of the images. The sum of "
-        "``explained_variance_`` if the kernel matrix is not positive semi-definite.",
+        "``explained_variance_`` if this is larger, because other eigenvalues are negative.",
     )
 
     eigenvalues_ = _Attribute(
