@@ -374,13 +374,14 @@ class KernelPCA(
         """Write the model to a file; see :func:`princomp.load`.
 
         An exact fit keeps its rows, so the file contains them. A precomputed kernel matrix is not
-        saved: a loaded model then has no ``X_fit_``.
+        saved: a loaded model then has no ``X_fit_``. Parameters that were set after the fit are
+        saved as they are, for the next fit.
 
         Raises
         ------
         ParameterError
-            For a kernel that is a Python function, which cannot be saved, and for parameters that
-            are invalid or not those of the fit.
+            For a kernel that is a Python function, which cannot be saved, or is not that of the
+            fit, and for invalid parameters.
         OutputExistsError
             If the file exists and ``overwrite`` is false.
         OutputError
