@@ -130,7 +130,7 @@ def tune(
     _check_best_model(combinations)
     folds = _folds(cv, rows, int(random_state))
     errors = fold_errors(rows, combinations, folds, by, progress)
-    best = combinations[_best_index(errors.mean(axis=1))]
+    best = combinations[_best_index(errors.mean(axis=1), by)]
     # An iterator is exhausted, so use the rows that were read from it.
     fit_rows = all_rows if isinstance(X, Iterator) else X
     best_model = clone(model).set_params(**best.parameters).fit(fit_rows)
@@ -138,7 +138,7 @@ def tune(
     return Tuned(parameters, errors, by, rows.shape[0], all_rows.shape[0], best_model)
 
 
-def _best_index(errors: FloatArray) -> int:
+def _best_index(errors: FloatArray, by: str) -> int:
     """Index of the smallest error; warns of combinations that have none.
 
     Raises
@@ -147,20 +147,22 @@ def _best_index(errors: FloatArray) -> int:
         If no combination has one.
     """
     unknown = int(np.isnan(errors).sum())
-    why = (
-        "their kernels are not positive semi-definite, so projections of held-out rows are longer "
-        "than the images"
-    )
+    why = "pre-image error: pre-images overflow"
+    if by == "reconstruction":
+        why = (
+            "reconstruction error: their kernels are not positive semi-definite, so projections of "
+            "held-out rows are longer than the images"
+        )
     if unknown == len(errors):
         raise DataError(
-            f"none of {unknown:,} combinations has a reconstruction error: {why}",
+            f"none of {unknown:,} combinations has a {why}",
             place={"parameter": "grid"},
             hint="use other kernels or parameters, or fewer components",
         )
     if unknown:
         warn(
-            f"{unknown:,} of {len(errors):,} combinations have no reconstruction error (NaN) and "
-            f"are listed last: {why}"
+            f"{unknown:,} of {len(errors):,} combinations are listed last with NaN, because they "
+            f"have no {why}"
         )
     return int(np.nanargmin(errors))
 
