@@ -226,6 +226,14 @@ def test_models_that_cannot_be_saved_are_refused(tmp_path):
     assert files_in(tmp_path) == []
 
 
+def test_parameters_that_were_set_after_the_fit_are_saved_for_the_next(tmp_path):
+    model = KernelPCA(4, **_RBF).fit(ROWS)
+    fitted = model.gamma_
+    loaded = saved_and_loaded(model.set_params(gamma=5.0, n_components=2), tmp_path)
+    assert (loaded.gamma, loaded.n_components) == (5.0, 2)
+    assert (loaded.gamma_, loaded.n_components_) == (fitted, 4)
+
+
 def test_unused_landmarks_are_not_the_rows_of_the_fit(tmp_path):
     model = saved_and_loaded(KernelPCA(2, landmarks=ROWS[:9], **_RBF).fit(ROWS), tmp_path)
     assert model.landmarks == "uniform"

@@ -384,7 +384,8 @@ class PCA(
     def save(self, path: PathLike, *, overwrite: bool = True) -> None:
         """Write the model to a file; see :func:`princomp.load`.
 
-        A random number generator in ``random_state`` is not kept: it becomes None.
+        Parameters that were set after the fit are saved as they are, for the next fit. A random
+        number generator in ``random_state`` is not kept: it becomes None.
 
         Raises
         ------

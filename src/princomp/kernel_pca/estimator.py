@@ -133,7 +133,8 @@ class KernelPCA(
     explained_variance_, explained_variance_ratio_, accumulated_rate_ : ndarray of shape (k,)
         Variances of the images in the feature space, and their rates.
     total_variance_ : float
-        Trace of the centred kernel matrix over n − 1.
+        Trace of the centred kernel matrix over n − 1. If the components have more variance,
+        because other eigenvalues are negative, it is theirs, and depends on ``n_components``.
     gamma_ : float
         γ of the fit.
     X_fit_ : array of shape (n, p)
@@ -373,13 +374,14 @@ class KernelPCA(
         """Write the model to a file; see :func:`princomp.load`.
 
         An exact fit keeps its rows, so the file contains them. A precomputed kernel matrix is not
-        saved: a loaded model then has no ``X_fit_``.
+        saved: a loaded model then has no ``X_fit_``. Parameters that were set after the fit are
+        saved as they are, for the next fit.
 
         Raises
         ------
         ParameterError
-            For a kernel that is a Python function, which cannot be saved, and for parameters that
-            are invalid or not those of the fit.
+            For a kernel that is a Python function, which cannot be saved, or is not that of the
+            fit, and for invalid parameters.
         OutputExistsError
             If the file exists and ``overwrite`` is false.
         OutputError
@@ -423,7 +425,7 @@ class KernelPCA(
     total_variance_ = _Attribute(
         lambda fit: float(fit.spectrum.total),
         "Total variance in the feature space; for an approximation, that of the images. The sum of "
-        "``explained_variance_`` if the kernel matrix is not positive semi-definite.",
+        "``explained_variance_`` if this is larger, because other eigenvalues are negative.",
     )
 
     eigenvalues_ = _Attribute(

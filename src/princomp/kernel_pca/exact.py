@@ -21,7 +21,7 @@ from princomp.kernel_pca.feature_space.matrix import (
     centring_cancels,
 )
 from princomp.kernel_pca.feature_space.solve import first_block_width, solve
-from princomp.kernel_pca.functions import KernelFunction, shift_of
+from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, shift_of
 from princomp.kernel_pca.parameters import KernelParameters
 from princomp.kernel_pca.plan import KernelPlan
 from princomp.kernel_pca.rows import in_memory
@@ -186,10 +186,12 @@ def solve_rows(rows: RowArray, weights: Weights, parameters: KernelParameters) -
     fitted = replace(_exact_fit(matrix, parameters), dtype=dtype)
     is_zero = function.takes_gamma and not fitted.spectrum.variances.any()
     if is_zero and Columns.of(rows).column_scatter.any():  # the rows are not all equal
+        given, better = f"gamma {function.gamma:g}", "gamma='median'"
+        if function.name in POLYNOMIALS and function.degree == 0:
+            given, better = "degree 0", "degree=2"
         warn(
-            f"all eigenvalues are zero: kernel {function.name!r} with gamma {function.gamma:g} is, "
-            "up to rounding, the same for all pairs of rows. Choose other parameters, such as "
-            "gamma='median'"
+            f"all eigenvalues are zero: kernel {function.name!r} with {given} is, up to rounding, "
+            f"the same for all pairs of rows. Choose other parameters, such as {better}"
         )
     return fitted
 

@@ -176,8 +176,11 @@ def partial_fit(self: K, X: Any, y: object = None, sample_weight: SampleWeight =
 
     Raises
     ------
+    AttributeError
+        Without an approximation: an exact fit has no sums that rows could be added to, so the
+        method does not exist, as in scikit-learn.
     NotAvailableError
-        Without an approximation: an exact fit has no sums that rows could be added to.
+        If the approximation was set after an exact fit, or cells are to be filled.
     ShapeError
         If the first rows are fewer than the landmarks.
     NotFiniteError, ParameterError
@@ -207,8 +210,8 @@ def forget(self: K, X: Any, y: object = None, sample_weight: SampleWeight = None
 
     Raises
     ------
-    NotAvailableError
-        Without an approximation.
+    AttributeError, NotAvailableError
+        Without an approximation; see ``partial_fit``.
     ShapeError
         If more rows are removed than there are.
     """
@@ -237,8 +240,8 @@ def merge(self: K, other: KernelPCA) -> K:
     ------
     ParameterError
         If the feature maps differ: the coordinates of their images are then not comparable.
-    NotAvailableError
-        Without an approximation.
+    AttributeError, NotAvailableError
+        Without an approximation; see ``partial_fit``.
     """
     from princomp.kernel_pca.estimator import KernelPCA
 

@@ -29,6 +29,7 @@ POLYNOMIALS = ("poly", "polynomial")
 # Kernels computed from products of rows; scikit-learn computes the others entry by entry.
 _PRODUCT_KERNELS = ("linear", *POLYNOMIALS, "rbf", "sigmoid", "cosine")
 KERNELS = (*_PRODUCT_KERNELS, "laplacian", "chi2", "additive_chi2")
+_POSITIVE_KERNELS = ("linear", "rbf", "cosine", "laplacian", "chi2", "additive_chi2")
 GAMMA_KERNELS = ("rbf", *POLYNOMIALS, "sigmoid", "laplacian", "chi2")
 # Columns that einsum sums at once. It splits longer rows at a place that depends on the number of
 # rows, so the sum of a row would depend on the other rows.
@@ -101,6 +102,13 @@ class KernelFunction:
     def takes_gamma(self) -> bool:
         """Whether the kernel has a parameter γ."""
         return self.name in GAMMA_KERNELS
+
+    @property
+    def positive(self) -> bool:
+        """Whether centred kernel matrices have no negative eigenvalues, by their formula."""
+        if self.name in POLYNOMIALS:
+            return self.degree % 1 == 0 and self.coef0 >= 0 and (self.gamma or 0.0) >= 0
+        return self.name in _POSITIVE_KERNELS and (self.gamma or 0.0) >= 0
 
     def entry_error(self, rows: RowArray, dtype: npt.DTypeLike) -> float:
         """Estimate the rounding error of a kernel matrix entry, relative to the largest entry.

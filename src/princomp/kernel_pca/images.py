@@ -215,10 +215,15 @@ class ImageFit:
             If the maps differ: the coordinates of their images are then not comparable.
         """
         if not self.map.same_as(other.map):
+            mine, theirs = self.kernel.divisors, other.kernel.divisors
+            scaled = (mine is None) != (theirs is None)
+            if mine is not None and theirs is not None:
+                scaled = not np.array_equal(mine, theirs)
             raise ParameterError(
                 "the two fits have different feature maps, so their images have other coordinates",
                 place={"parameter": "other"},
-                hint="fit the second with the landmarks (landmarks=model.landmarks_) and the gamma "
-                "of the first, or with the same random_state and n_landmarks",
+                hint=f"fit the second with {'the divisors (scale=model.scale_), ' * scaled}the "
+                "landmarks (landmarks=model.landmarks_) and the gamma of the first, or with the "
+                "same random_state and n_landmarks",
             )
         return replace(self, images=copy(self.images).merge(other.images))

@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
 
-from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, ShapeError
+from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, ShapeError, warn
 from princomp.kernel_pca.scoring import KernelFit, KernelPCAModel
 from princomp.linalg import FloatArray, as_floats
 from princomp.summaries import is_sparse
 
 if TYPE_CHECKING:
     from princomp.kernel_pca.estimator import KernelPCA
+
+# Squared lengths that are negative by up to this share of the total variance count as rounding.
+_ALLOWED_NEGATIVE = 1e-4
 
 
 def reconstruction_error(
@@ -23,7 +27,8 @@ def reconstruction_error(
 
     The result is in squared units of the feature space, for the linear kernel in squared units
     of the data. Use it to compare numbers of components of one kernel, not to compare kernels:
-    each has its own units. ``score`` has no units: it divides by the total.
+    each has its own units. ``score`` has no units: it divides by the total. With random features,
+    φ is their map, and what it leaves out does not count.
 
     Parameters
     ----------
@@ -37,7 +42,9 @@ def reconstruction_error(
     Returns
     -------
     float or ndarray of shape (n,)
-        NaN for rows that ``missing="drop"`` leaves out; the mean is over the others.
+        NaN for rows that ``missing="drop"`` leaves out; the mean is over the others. NaN, with a
+        warning, for rows with ‖φ(x)‖² < ‖Pφ(x)‖², which a kernel that is not positive
+        semi-definite may have; the mean of such rows and others is NaN.
 
     Raises
     ------
@@ -45,8 +52,13 @@ def reconstruction_error(
         For a precomputed kernel without ``diagonal``.
     NotFiniteError, ParameterError, ShapeError, ColumnError
     """
-    residuals, _ = _projection_residuals(self.__fitted_model__(), X, diagonal)
-    return residuals if per_row else _known_mean(residuals)
+    model = self.__fitted_model__()
+    residuals, _ = _projection_residuals(model, X, diagonal)
+    negative = _find_negative(model.result, residuals)
+    residuals = np.maximum(residuals, 0.0)
+    if per_row:
+        return np.where(negative, np.nan, residuals)
+    return float("nan") if negative.any() else _known_mean(residuals)
 
 
 def pre_image_error(self: KernelPCA, X: Any, *, per_row: bool = False) -> float | FloatArray:
@@ -90,6 +102,8 @@ def score(self: KernelPCA, X: Any, y: object = None) -> float:
     of the rows in the feature space, about the mean of the fit, that the components explain:
     1 − Σ‖φ(x) − Pφ(x)‖² / Σ‖φ(x) − mean‖². This share increases with every component, and is
     close to 1 for any kernel that is smooth enough, so it cannot be used to choose either.
+    It is 0 if the kernel has no variance, and NaN, with a warning, where ``reconstruction_error``
+    is.
 
     Raises
     ------
@@ -98,15 +112,50 @@ def score(self: KernelPCA, X: Any, y: object = None) -> float:
     """
     if self.pre_image is not None or self.fit_inverse_transform:
         return -float(self.pre_image_error(X))
-    found = _projection_residuals(self.__fitted_model__(), X, None)
-    residual, total = map(_known_mean, found)
-    return 1.0 - residual / total if total > 0 else float(residual == 0)
+    model = self.__fitted_model__()
+    residuals, totals = _projection_residuals(model, X, None)
+    if _find_negative(model.result, residuals).any():
+        return float("nan")
+    return 1.0 - unexplained_share(residuals[~np.isnan(residuals)], _known_mean(totals))
+
+
+def unexplained_share(residuals: FloatArray, total: float) -> float:
+    """Mean of residuals over a mean total; 1 without variance, since nothing is explained."""
+    return float(np.maximum(residuals, 0.0).mean()) / total if total > 0 else 1.0
+
+
+def are_negative(fit: KernelFit, residuals: FloatArray) -> NDArray[np.bool_]:
+    """Whether residuals ‖φ − Pφ‖² (n,) are negative by more than rounding.
+
+    Only kernels that are not positive semi-definite have such rows: they have no error.
+    """
+    spectrum = fit.spectrum
+    if fit.kernel.positive or not spectrum.variances[: fit.k].any():
+        return np.zeros(len(residuals), dtype=bool)
+    first = float(spectrum.variances[0])
+    allowed = _ALLOWED_NEGATIVE * spectrum.total + 10 * spectrum.roundoff * first * fit.divisor
+    return residuals < -allowed
+
+
+def _find_negative(fit: KernelFit, residuals: FloatArray) -> NDArray[np.bool_]:
+    """Find residuals that are negative by more than rounding, with a warning."""
+    negative = are_negative(fit, residuals)
+    if negative.any():
+        warn(
+            f"{int(negative.sum()):,} of {len(residuals):,} rows have a projection that is longer "
+            f"than their image: kernel {fit.kernel.name!r} is not positive semi-definite with "
+            "these parameters. Their reconstruction error is NaN, and so are means and score. Use "
+            "another kernel, other parameters or fewer components"
+        )
+    return negative
 
 
 def _projection_residuals(
     model: KernelPCAModel, X: object, diagonal: npt.ArrayLike | None
 ) -> tuple[FloatArray, FloatArray]:
     """Compute ‖φ − Pφ‖² and ‖φ − mean‖² of each row (n,), NaN for rows without scores.
+
+    The first may be negative, by rounding or as ``are_negative`` says.
 
     Raises
     ------
@@ -126,7 +175,7 @@ def _projection_residuals(
         squares = fit.squared_norms(block.filled, block_diagonal)
         squares = np.where(np.isnan(scores).any(axis=1), np.nan, squares)
         totals.append(np.maximum(squares, 0.0))
-        residuals.append(np.maximum(squares - np.einsum("ij,ij->i", scores, scores), 0.0))
+        residuals.append(squares - np.einsum("ij,ij->i", scores, scores))
     if kernel_diagonal is not None and len(kernel_diagonal) != stop:
         raise ShapeError(
             f"diagonal has {len(kernel_diagonal)} entries, and there are {stop} rows or more",

@@ -26,6 +26,7 @@ from princomp.kernel_pca.functions import GAMMA_KERNELS, POLYNOMIALS, KernelFunc
 from princomp.kernel_pca.median import median_gamma
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
 from princomp.kernel_pca.pre_images.methods import WITHOUT_PRE_IMAGES, pre_images
+from princomp.kernel_pca.row_errors import are_negative, unexplained_share
 from princomp.linalg import FloatArray
 
 if TYPE_CHECKING:
@@ -205,7 +206,10 @@ def fold_errors(
     by: str,
     progress: ProgressCallback | None,
 ) -> FloatArray:
-    """Compute the errors of candidates on the held-out rows (combinations, folds)."""
+    """Compute the errors of candidates on the held-out rows (combinations, folds).
+
+    NaN for a reconstruction error that a kernel does not have.
+    """
     reporter = ProgressReporter(progress)
     reporter.begin("tuning", len(combinations) * len(folds), 0.0, unit="fits")
     errors, done = np.empty((len(combinations), len(folds))), 0
@@ -310,13 +314,14 @@ class SolvedFold:
         self.scores = expansion.scores_from_kernel(cross)
         # Squared lengths of centred images, of the held-out rows and of the rows of the fit.
         squared_norms = self.fitted.squared_norms(cross, matrix[held_out, held_out])
-        self.squared_norms = np.maximum(squared_norms, 0.0)
+        self.squared_norms = squared_norms
         squared_norms = matrix[training, training] - 2 * expansion.centre + expansion.mean_square
         self.training_squared_norms = np.maximum(squared_norms, 0.0)
         if group[0].function.name != "precomputed":
             function = group[0].function.with_shift(shared.shift)
             expansion = replace(expansion, function=function, points=shared.rows[training])
         self.expansion = expansion
+        self.fitted = replace(self.fitted, expansion=expansion)  # with the function of the kernel
 
     def error(self, candidate: Candidate, by: str) -> float:
         """Compute the error of a candidate on the held-out rows."""
@@ -325,9 +330,10 @@ class SolvedFold:
         k = count_components(spectrum.variances[: self.fitted.k], spectrum.total, n_components)
         scores = self.scores[:, :k]
         if by == "reconstruction":
-            residuals = np.maximum(self.squared_norms - np.einsum("ij,ij->i", scores, scores), 0.0)
-            total = float(self.squared_norms.mean())
-            return float(residuals.mean()) / total if total > 0 else float(residuals.any())
+            residuals = self.squared_norms - np.einsum("ij,ij->i", scores, scores)
+            if are_negative(self.fitted, residuals).any():
+                return float("nan")
+            return unexplained_share(residuals, float(np.maximum(self.squared_norms, 0.0).mean()))
         inverse = pre_images(
             replace(self.expansion, weights=self.expansion.weights[:, :k]),
             candidate.settings,

@@ -30,6 +30,7 @@ class Tuned:
     parameters : tuple of dict
         Of each combination, the parameters that have an effect, with γ as a number.
     fold_errors : ndarray of shape (combinations, folds)
+        NaN for a reconstruction error that an indefinite kernel does not have.
     by : str
         "pre_image" or "reconstruction".
     rows, rows_given : int
@@ -60,7 +61,7 @@ class Tuned:
     @property
     def best_index(self) -> int:
         """Index of the combination with the smallest error; the first one if there are several."""
-        return int(np.argmin(self.errors))
+        return int(np.nanargmin(self.errors))
 
     @property
     def best(self) -> dict[str, Any]:

@@ -20,14 +20,19 @@ from princomp.core import (
     whole_number,
 )
 from princomp.engines import ProgressCallback
-from princomp.errors import MemoryLimitError, ParameterError
+from princomp.errors import DataError, MemoryLimitError, ParameterError, warn
 from princomp.io import RowArray
 from princomp.kernel_pca.estimator import KernelPCA
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
 from princomp.kernel_pca.rows import complete_rows, in_memory, square_matrix
 from princomp.kernel_pca.search import Candidate, Fold, Grid, candidates, fold_errors
 from princomp.kernel_pca.tuned import Tuned
-from princomp.linalg import check_random_state, format_bytes, memory_limit as memory_limit_bytes
+from princomp.linalg import (
+    FloatArray,
+    check_random_state,
+    format_bytes,
+    memory_limit as memory_limit_bytes,
+)
 
 
 class Splitter(Protocol):
@@ -81,7 +86,8 @@ def tune(
         "pre_image" is the root mean squared error of pre-images, in the units of the data; where
         ``pre_image`` is not set, they are found by iteration. "reconstruction" is the share of
         the variance in the feature space that is not explained: it falls with every further
-        component, and as γ falls.
+        component, and as γ falls. It is 1 for a kernel without variance, and NaN where
+        ``KernelPCA.reconstruction_error`` is.
     progress : callable, optional
         Called repeatedly with a :class:`~princomp.Progress` that counts fits.
     random_state : int, default=0
@@ -124,12 +130,41 @@ def tune(
     _check_best_model(combinations)
     folds = _folds(cv, rows, int(random_state))
     errors = fold_errors(rows, combinations, folds, by, progress)
-    best = combinations[int(np.argmin(errors.mean(axis=1)))]
+    best = combinations[_best_index(errors.mean(axis=1), by)]
     # An iterator is exhausted, so use the rows that were read from it.
     fit_rows = all_rows if isinstance(X, Iterator) else X
     best_model = clone(model).set_params(**best.parameters).fit(fit_rows)
     parameters = tuple(candidate.parameters for candidate in combinations)
     return Tuned(parameters, errors, by, rows.shape[0], all_rows.shape[0], best_model)
+
+
+def _best_index(errors: FloatArray, by: str) -> int:
+    """Index of the smallest error; warns of combinations that have none.
+
+    Raises
+    ------
+    DataError
+        If no combination has one.
+    """
+    unknown = int(np.isnan(errors).sum())
+    why = "pre-image error: pre-images overflow"
+    if by == "reconstruction":
+        why = (
+            "reconstruction error: their kernels are not positive semi-definite, so projections of "
+            "held-out rows are longer than the images"
+        )
+    if unknown == len(errors):
+        raise DataError(
+            f"none of {unknown:,} combinations has a {why}",
+            place={"parameter": "grid"},
+            hint="use other kernels or parameters, or fewer components",
+        )
+    if unknown:
+        warn(
+            f"{unknown:,} of {len(errors):,} combinations are listed last with NaN, because they "
+            f"have no {why}"
+        )
+    return int(np.nanargmin(errors))
 
 
 def _check_arguments(model: KernelPCA, by: str, random_state: int) -> None:

@@ -56,6 +56,14 @@ def test_landmarks_are_doubled_until_little_is_missing(rule, rows):
     assert truth == pytest.approx(found.error, rel=0.25)
 
 
+def test_notes_say_where_an_exact_fit_is_faster(rows):
+    narrow, faster = KernelFunction("rbf", gamma=1.0), "an exact fit of 900 rows"
+    assert faster in sized_nystrom_map(rows[:900], narrow, settings()).notes[-1]
+    for options in ({"k": None}, {"tolerance": 0.99}):  # all pairs, or few landmarks
+        notes = sized_nystrom_map(rows[:900], narrow, settings(**options)).notes
+        assert not any(faster in note for note in notes)
+
+
 def test_missing_shares_and_errors_match_their_definitions(rows):
     some = rows[:300]
     K = kernel_matrix(RBF, some)

@@ -87,6 +87,32 @@ def test_the_linear_kernel_is_inverted_exactly_by_every_method(method):
     assert np.abs(back - pca.inverse_transform(pca.transform(rows))).max() <= 1e-10
 
 
+@pytest.mark.parametrize("jitter", [0.0, 1e-16, 1e-12])
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_pre_images_between_equal_neighbours_are_their_mean(kernel, jitter):
+    # All ten neighbours are copies of one row, up to rounding: no direction is known.
+    rng = np.random.default_rng(0)
+    distinct = rng.standard_normal((30, 4))
+    rows = np.repeat(distinct, 11, axis=0)
+    rows += jitter * rng.standard_normal(rows.shape)
+    space = expansion_of(KernelFunction(kernel, 0.2), rows, 5)
+    back = Distances(space).rows(space.scores(rng.standard_normal((20, 4))))
+    gaps = np.linalg.norm(back[:, None] - distinct, axis=2).min(axis=1)
+    assert gaps.max() <= 1e-15 + 10 * jitter
+
+
+@pytest.mark.parametrize("gamma", [1e-6, 0.08])
+def test_pre_images_are_no_farther_than_their_neighbours_say(gamma):
+    # Columns in units 1 to 10⁴: the distances to neighbours fit no point of their span.
+    rows = table(100, 8, 0.0) * np.logspace(0, 4, 8)
+    space = expansion_of(KernelFunction("rbf", gamma), rows, 2)
+    finder, scores = Distances(space), space.scores(rows)
+    means = rows[finder.find(scores)[0]].mean(axis=1)
+    # The smallest similarity that is inverted is ε.
+    farthest = np.sqrt(-np.log(np.finfo(float).eps) / gamma)
+    assert np.linalg.norm(finder.rows(scores) - means, axis=1).max() <= farthest * (1 + 1e-9)
+
+
 def test_one_iteration_matches_the_formula():
     rows = table(40, 3, 0.0)
     space = expansion_of(KernelFunction("rbf", 0.2), rows, 2)

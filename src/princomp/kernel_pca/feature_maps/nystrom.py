@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
 
 from princomp.errors import DataError, warn
 from princomp.io import RowArray, model_arrays
@@ -20,9 +21,12 @@ from princomp.kernel_pca.feature_maps.landmarks import landmark_matrix
 from princomp.kernel_pca.feature_space.solve import MAX_NEGATIVE_SHARE
 from princomp.kernel_pca.functions import KernelFunction, Sides, check_values, shift_of
 from princomp.kernels import RightFactor
-from princomp.linalg import FloatArray, cached_property
+from princomp.linalg import EPS, FloatArray, cached_property
 from princomp.solvers import eigenpairs
 from princomp.summaries import is_sparse
+
+# Images are in float64 if float32 would leave out more than this share of the variance.
+_MAX_LEFT_OUT = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +34,9 @@ class Nystrom(FeatureMap):
     """z(x) = k(x, L) W with W = UΛ^(−1/2), where K(L, L) = UΛUᵀ.
 
     If all rows are landmarks, ZZᵀ is their kernel matrix. Eigenvalues of at most m ε λ₁ are left
-    out, with ε of ``dtype``: they are rounding errors, and dividing by their roots would enlarge
-    them. So repeated landmarks do no harm, and float32 leaves out more than float64.
+    out: they are rounding errors of K(L, L), and dividing by their roots would enlarge them. So
+    repeated landmarks do no harm. Images in float32 leave out eigenvalues of at most ε₃₂ λ₁:
+    division by smaller roots would enlarge the rounding errors of k(x, L).
 
     Parameters
     ----------
@@ -48,7 +53,12 @@ class Nystrom(FeatureMap):
 
     @classmethod
     def of(
-        cls, kernel: KernelFunction, points: RowArray, dtype: npt.DTypeLike | None = None
+        cls,
+        kernel: KernelFunction,
+        points: RowArray,
+        dtype: npt.DTypeLike | None = None,
+        *,
+        may_widen: bool = False,
     ) -> Self:
         """Make the map from its landmarks.
 
@@ -65,6 +75,8 @@ class Nystrom(FeatureMap):
         points : ndarray or CSR array of shape (m, p)
         dtype : numpy dtype, optional
             Precision of the images; that of the points by default.
+        may_widen : bool
+            Use float64 if images in float32 would leave out variance of the landmarks.
 
         Raises
         ------
@@ -87,8 +99,11 @@ class Nystrom(FeatureMap):
         if matrix.any():
             check_values(kernel.name, float(np.abs(matrix).max()), max(points.shape), dtype)
         values, vectors = eigenpairs((matrix + matrix.T) / 2)
-        threshold = len(values) * float(np.finfo(dtype).eps) * float(np.abs(values).max())
-        kept = values > threshold
+        kept = _kept_values(values, dtype)
+        variance = float(np.trace(matrix) - len(matrix) * matrix.mean())
+        if may_widen and values[~kept].sum() > _MAX_LEFT_OUT * variance:
+            dtype, points = np.dtype(np.float64), points.astype(np.float64)
+            kept = _kept_values(values, dtype)
         if not kept.any():
             raise DataError(
                 f"kernel {kernel.name!r} has no positive eigenvalue: the largest between "
@@ -155,3 +170,9 @@ class Nystrom(FeatureMap):
             "weights": self.weights,
             **model_arrays.pack_rows("points", self.points),
         }
+
+
+def _kept_values(values: FloatArray, dtype: npt.DTypeLike) -> NDArray[np.bool_]:
+    """Whether eigenvalues (m,) are large enough for images of this precision."""
+    share = max(len(values) * EPS, float(np.finfo(dtype).eps))
+    return values > share * float(np.abs(values).max())

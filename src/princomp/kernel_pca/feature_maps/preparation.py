@@ -40,6 +40,9 @@ _MIN_COUNT, _COUNT_PER_COMPONENT = 50, 4
 _ROUNDING = 1e-10
 # Rounding error of K, far from the origin, that would show in the estimated error of features.
 _LARGE_ENTRY_ERROR = 1e-3
+# Measured: a search for a few exact components of n rows takes less time than m landmarks from
+# m³ ≈ 60 n² to 100 n² on.
+_EXACT_IS_FASTER = 100
 # Maximum number of rows on which an error is estimated.
 _HELD_OUT = 1000
 # D × D matrices in memory at once: a scatter of images, those merged into it, the solution.
@@ -124,12 +127,13 @@ def kernel_error(map: FeatureMap, rows: RowArray) -> float:
 
 
 def _nystrom_map(kernel: KernelFunction, points: RowArray, rows: RowData) -> Nystrom:
-    """Make Nyström's map: in the precision of the rows, or in float64 if float32 would cancel."""
+    """Make Nyström's map: in the precision of the rows, or in float64 if float32 loses digits."""
     dtype = rows.dtype
     on_device = isinstance(rows, DistributedRows) and rows.resident  # may lack float64
-    if dtype == np.float32 and not on_device and centring_cancels(kernel, points):
+    may_widen = dtype == np.float32 and not on_device
+    if may_widen and centring_cancels(kernel, points):
         dtype, points = np.dtype(np.float64), points.astype(np.float64)
-    return Nystrom.of(kernel, points, dtype)
+    return Nystrom.of(kernel, points, dtype, may_widen=may_widen)
 
 
 def sized_nystrom_map(
@@ -177,7 +181,8 @@ def sized_nystrom_map(
     if math.isnan(share):
         found = f"{map.m:,} landmarks: the variance is too close to rounding to estimate the error"
     shortfall = f"{map.m:,} landmarks: {share:.2g} of the variance is missing"
-    return PreparedMap(map, rows, share, _notes(found, shortfall, share, parameters))
+    notes = _notes(found, shortfall, share, parameters)
+    return PreparedMap(map, rows, share, notes + _note_of_exact_fit(rows, map.m, parameters))
 
 
 def random_map(
@@ -250,6 +255,14 @@ def _notes(
     if error > tolerance:
         return found, f"{shortfall}, more than the tolerance of {tolerance:g}"
     return (found,)
+
+
+def _note_of_exact_fit(rows: RowData, m: int, parameters: KernelParameters) -> tuple[str, ...]:
+    """Return a note if an exact fit of rows in memory takes less time than m landmarks."""
+    searched = not isinstance(rows, Source) and isinstance(parameters.n_components, int)
+    if not searched or m**3 <= _EXACT_IS_FASTER * rows.shape[0] ** 2:
+        return ()
+    return (f"an exact fit of {rows.shape[0]:,} rows (approximation=None) is probably faster",)
 
 
 def _count_bounds(rows: RowData, parameters: KernelParameters) -> tuple[int, int]:

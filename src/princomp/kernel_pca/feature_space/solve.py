@@ -363,16 +363,19 @@ def checked_total(
     if lowest < -allowed or not isinstance(n_components, int):
         positive = int((values > allowed).sum())
         keep = f"; or keep n_components={positive} or fewer" if positive else ""
+        found = f"those that were not computed sum to {others:.3g}"
+        if lowest < -allowed:
+            found = f"the smallest that was computed is {lowest:.3g}"
         raise DataError(
-            f"There are significant negative eigenvalues ({min(lowest, others):.3g}, and the "
-            f"largest is {first:.3g}): the kernel matrix is not positive semi-definite",
+            f"There are significant negative eigenvalues ({found}, and the largest is "
+            f"{first:.3g}): the kernel matrix is not positive semi-definite",
             hint="use other parameters or another kernel: 'sigmoid' is indefinite for many values "
             f"of gamma and coef0, 'poly' for a fractional degree or a negative coef0{keep}",
         )
     warn(
         "the kernel matrix is not positive semi-definite: the eigenvalues that were not computed "
         f"sum to {others:.3g} (the largest is {first:.3g}). explained_variance_ratio_ is "
-        "relative to the sum of the computed ones"
+        "relative to the sum of the computed ones, so it depends on n_components"
     )
     return float(zero_rounding(values, matrix).sum())
 

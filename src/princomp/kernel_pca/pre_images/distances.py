@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from princomp.kernel_pca.pre_images.pre_image import Nearest
 from princomp.linalg import EPS, FloatArray
 
-# Directions in which neighbours spread less than this share of the largest spread are ignored.
+# Squared distances are rounded by about ε (‖x‖² + 1/γ): directions in which neighbours spread less
+# than this share of √(‖x‖² + 1/γ) are ignored.
 _FLAT_SHARE = EPS**0.5
 
 
@@ -37,8 +38,11 @@ class Distances(Nearest):
     def _pre_images(self, scores: FloatArray) -> tuple[FloatArray, int]:
         """Compute rows relative to the shift."""
         indices, squares = self.find(scores)
-        distances = self._row_distances(scores, indices, squares)
-        return _trilaterate(self.points[indices], distances), 0
+        distances, neighbours = self._row_distances(scores, indices, squares), self.points[indices]
+        assert self.expansion.function.gamma is not None
+        sizes = np.einsum("nqp,nqp->nq", neighbours, neighbours).max(axis=1)
+        min_spreads = _FLAT_SHARE * np.sqrt(sizes + 1.0 / self.expansion.function.gamma)
+        return _trilaterate(neighbours, distances, min_spreads), 0
 
     def _row_distances(
         self, scores: FloatArray, indices: NDArray[np.intp], squares: FloatArray
@@ -65,13 +69,21 @@ class Distances(Nearest):
         return invert_kernel(projection_squares)[:, None] + point_squares - 2 * invert_kernel(cross)
 
 
-def _trilaterate(neighbours: FloatArray, squares: FloatArray) -> FloatArray:
-    """Find points (n, p) at squared distances (n, q) from neighbours (n, q, p), or nearly so."""
+def _trilaterate(
+    neighbours: FloatArray, squares: FloatArray, min_spreads: FloatArray
+) -> FloatArray:
+    """Find points (n, p) at squared distances (n, q) from neighbours (n, q, p), or nearly so.
+
+    They are the means of the neighbours in directions of at most the spread ``min_spreads`` (n,),
+    and no farther from these means than the largest distance, as every point is.
+    """
     mean = neighbours.mean(axis=1)
     centred = neighbours - mean[:, None]
     left, singular_values, right = np.linalg.svd(centred, full_matrices=False)
     centred_squares = np.einsum("nqp,nqp->nq", centred, centred)
-    flat = singular_values <= _FLAT_SHARE * singular_values[:, :1]
+    flat = singular_values <= min_spreads[:, None]
     half_inverses = np.where(flat, 0.0, 0.5 / np.where(flat, 1.0, singular_values))
     coordinates = np.einsum("nqr,nq->nr", left, centred_squares - squares) * half_inverses
+    lengths, longest = np.linalg.norm(coordinates, axis=1), np.sqrt(squares.max(axis=1).clip(0.0))
+    coordinates *= np.minimum(1.0, longest / np.where(lengths > 0, lengths, 1.0))[:, None]
     return mean + np.einsum("nr,nrp->np", coordinates, right)
