@@ -56,8 +56,7 @@ def relative_residuals(pairs: Pairs, unit: float) -> FloatArray:
     The Lanczos recurrence does not show the rounding errors of its products, whose unit roundoff is
     ``unit``.
     """
-    first = max(float(pairs.values[0]), float(np.finfo(np.float64).tiny))
-    return np.maximum(pairs.residuals / first, FEWEST_UNITS * unit)
+    return np.maximum(pairs.residuals / pairs.values[0], FEWEST_UNITS * unit)
 
 
 def project(rows: CentredRows, columns: Columns, vectors: FloatArray, k: int) -> Spectrum:
