@@ -100,18 +100,20 @@ def test_files_of_other_names_are_kept(tmp_path):
 
 
 def test_a_file_taken_for_a_leftover_before_it_was_locked_is_created_again(tmp_path, monkeypatch):
-    original, calls = fcntl.flock, []
+    original, calls, closed, close = fcntl.flock, [], [], os.close
 
     def flock(handle, how):
-        calls.append(how)
+        calls.append(handle)
         if len(calls) == 1:
             (name,) = _temporary(tmp_path)
             (tmp_path / name).unlink()
         original(handle, how)
 
     monkeypatch.setattr(fcntl, "flock", flock)
+    monkeypatch.setattr(os, "close", lambda handle: closed.append(handle) or close(handle))
     _write(tmp_path / "a")
     assert len(calls) == 2
+    assert closed[0] == calls[0]
     assert (tmp_path / "a").read_bytes() == b"new"
 
 

@@ -11,7 +11,15 @@ from princomp import PCA
 from princomp.errors import CheckpointError, InputNotFoundError, ModelFileError, OutputError
 from princomp.io import model_file
 from princomp.io.checkpoint import Checkpoint
-from princomp.io.model_arrays import LAYOUTS, pack_rows, restore_layouts, unpack_rows
+from princomp.io.model_arrays import (
+    LAYOUTS,
+    layouts_of,
+    pack_rows,
+    pop_prefixed,
+    prefixed,
+    restore_layouts,
+    unpack_rows,
+)
 from princomp.io.model_file import write
 from princomp.io.model_schema import Array, Field, Schema
 from princomp.io.values import Values
@@ -29,6 +37,19 @@ def test_layouts_are_restored_and_wrong_ones_refused():
         restore_layouts({"a": array * np.inf}, {})
     with pytest.raises(ModelFileError, match="numbers that int32 cannot hold"):
         restore_layouts({"a": array + 0.5}, {"a": ["int32", "C"]})
+
+
+def test_only_unusual_layouts_are_stored():
+    rows = np.array([[1.0, 2.0], [3.0, 4.0]])
+    arrays = {"a": rows, "b": np.asfortranarray(rows), "c": rows.astype("f4"), "d": rows.T[:1]}
+    assert layouts_of(arrays) == {"b": ["float64", "F"], "c": ["float32", "C"]}
+
+
+def test_prefixes_are_added_and_removed():
+    arrays = prefixed("map", {"x": np.ones(1), "map.y": np.ones(2)}) | {"mapped": np.ones(3)}
+    assert sorted(arrays) == ["map.map.y", "map.x", "mapped"]
+    assert sorted(pop_prefixed(arrays, "map")) == ["map.y", "x"]
+    assert sorted(arrays) == ["mapped"]
 
 
 @pytest.mark.parametrize(
@@ -97,6 +118,7 @@ def test_arrays_outside_their_schema_are_refused(kind, array, reason):
     with pytest.raises(ModelFileError, match=reason):
         kind.check("a", array)
     Array("k", infinite=True, sign="positive").check("a", np.array([np.inf, 1.0]))
+    Array("k").check("a", np.array([-1.0, 0.0], np.float32))
 
 
 def test_a_value_that_cannot_be_compared_is_not_allowed():
@@ -158,6 +180,17 @@ def test_a_lock_that_cannot_be_created_raises_output_error(tmp_path):
         Checkpoint.locked(tmp_path / "file" / "run.ckpt"),
     ):
         pass
+
+
+def test_models_of_other_estimators_are_refused_by_name(tmp_path):
+    write(tmp_path / "m.pca", {}, {"estimator": "Novel"}, overwrite=False)
+    with pytest.raises(ModelFileError, match="a model of the kind 'Novel'") as caught:
+        model_file.read(tmp_path / "m.pca", {"PCA": None})
+    assert caught.value.place == {"estimator": "Novel", "file": str(tmp_path / "m.pca")}
+    # Files of the first versions always held a PCA.
+    write(tmp_path / "m.pca", {}, {"rows": 3}, overwrite=True)
+    found = model_file.read(tmp_path / "m.pca", {"PCA": lambda *parts: parts})
+    assert found == ({}, {"rows": 3})
 
 
 def test_a_document_that_could_not_be_read_again_is_not_written(tmp_path):

@@ -101,6 +101,20 @@ def test_a_full_disk_leaves_the_old_file_byte_for_byte(old, monkeypatch, call):
     assert "Free some space" in caught.value.hint
 
 
+def test_all_bytes_are_flushed_before_a_file_is_renamed(tmp_path, monkeypatch):
+    sizes, fsync = [], os.fsync
+
+    def record(handle):
+        sizes.append((os.fstat(handle).st_size, stat.S_ISDIR(os.fstat(handle).st_mode)))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", record)
+    with atomic_write(tmp_path / "x") as file:
+        file.write(b"12345")
+    # The folder holds the new name.
+    assert [is_folder or size for size, is_folder in sizes] == [5, True]
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_write_that_fails_midway_leaves_the_old_file(tmp_path, monkeypatch, format):

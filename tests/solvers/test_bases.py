@@ -95,3 +95,12 @@ def test_independent_vectors_are_overwritten_by_their_basis(condition, rng):
     basis = bases.orthonormal(vectors, overwrite=True)
     assert np.shares_memory(basis, vectors)
     np.testing.assert_array_equal(basis, bases.orthonormal(given))
+
+
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e150])
+def test_vectors_of_length_zero_or_with_squares_out_of_range_become_orthonormal(size, rng):
+    vectors = size * rng.standard_normal((4, 5000))
+    vectors[2] = 0.0
+    basis, triangle = qr_of_rows(vectors)
+    assert np.abs(basis @ basis.T - np.eye(4)).max() <= 30 * EPS
+    np.testing.assert_allclose(triangle.T @ basis, vectors, rtol=0, atol=1e3 * EPS * size)

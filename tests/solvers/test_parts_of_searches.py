@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 from counted_rows import Counted
 
-from helpers import EPS, EPS32, assert_orthonormal, orthonormal, with_singular_values
-from princomp.solvers import row_search, search
+from helpers import EPS, EPS32, assert_orthonormal, orthonormal, truth, with_singular_values
+from princomp.solvers import row_gram, row_search, search
 from princomp.solvers.missed import miss_probability, relative_to_last
 from princomp.solvers.row_search import search_rows, tolerance
 from princomp.solvers.search import SearchSpace
@@ -107,3 +107,34 @@ def test_a_rule_sees_a_space_that_it_may_restart(rng):
     space.grow()
     projected = space.vectors @ operator @ space.vectors.T
     np.testing.assert_allclose(np.linalg.eigvalsh(projected)[::-1][:2], space.pairs(2)[0][:2])
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "strong", "count"),
+    [
+        (50, 4, 1, 5),  # fewer than a tenth: those wanted, and the next
+        (50, 5, 1, 50),
+        (50, None, 1, 50),
+        (600, 3, 100, 3),  # a search finds no more than those wanted
+        (600, 3, 1, 4),  # a search was abandoned
+    ],
+)
+def test_row_products_have_all_variances_unless_few_are_wanted(n, k, strong, count, rng):
+    X = rng.standard_normal((n, n + 50))
+    X[:, :3] *= [3 * strong, 2 * strong, strong]
+    rows = Counted(X)
+    found, _ = row_gram.solve_rows(rows.rows, rows.columns, k)
+    expected = truth(X)[0]
+    assert (len(found.variances), found.k) == (count, k or n)
+    np.testing.assert_allclose(found.variances, expected[:count], atol=n * EPS * expected[0])
+    np.testing.assert_allclose(found.total, expected.sum(), rtol=n * EPS)
+    assert found.roundoff == max(n, 64) * EPS
+    assert found.missed == 0.0
+
+
+@pytest.mark.parametrize("k", [0, 2])
+def test_axes_without_variance_from_row_products_have_no_residuals(k):
+    rows = Counted(np.ones((5, 9)))
+    found, _ = row_gram.solve_rows(rows.rows, rows.columns, k)
+    assert found.residuals.tolist() == [0.0] * k
+    assert (found.total, found.variances.max()) == (0.0, 0.0)

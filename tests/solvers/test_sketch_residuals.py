@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from helpers import orthonormal
+from helpers import EPS, orthonormal
 from princomp.solvers import nystrom
 from princomp.solvers.nystrom import sketch_width, solve_sketch
 from princomp.summaries import SketchOf
@@ -30,6 +30,8 @@ def test_estimated_residuals_are_near_the_true_ones(spread, scale, rng):
     ratios = found.residuals * found.variances[0] / np.linalg.norm(errors, axis=1)
     # Ten directions show a length to a quarter, and divisors add as much.
     assert ((ratios > 0.4) & (ratios < 2.5)).all()
+    np.testing.assert_allclose(found.total, np.trace(np.cov(X.T)), rtol=P * EPS)
+    assert (found.roundoff, found.missed) == (P * EPS, None)
 
 
 def test_divisors_enlarge_a_residual_as_the_part_that_is_left_out():
@@ -47,6 +49,11 @@ def test_rounding_counts_if_the_sketch_leaves_nothing_out(rank, bounded, monkeyp
     sketch = sketch_of(rng.standard_normal((rank + 1, P)), rng.uniform(0.5, 2, P))
     assert sketch.rank_limit == rank
     assert (solve_sketch(sketch, K).residuals.min() > 10) == bounded
+
+
+def test_a_sketch_of_constant_rows_has_no_variance():
+    found = solve_sketch(sketch_of(np.full((9, P), 3.0)), K)
+    assert (found.k, found.total, found.variances.tolist()) == (K, 0.0, [0.0] * K)
 
 
 def test_a_sketch_of_full_rank_needs_no_pseudo_inverse(monkeypatch, rng):

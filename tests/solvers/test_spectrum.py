@@ -41,6 +41,14 @@ def test_many_small_products_of_axes_are_allowed_and_large_ones_are_not():
                 Spectrum(np.ones(20), axes, 20.0, EPS)
 
 
+def test_spectra_without_variance_or_axes_have_rates_and_errors_of_zero():
+    for variances in (np.zeros(2), np.empty(0)):
+        found = Spectrum(variances, np.empty((0, 3)), 0.0, EPS)
+        assert (found.largest, found.orthogonality, found.missed, found.k) == (0.0, 0.0, 0.0, 0)
+        assert found.rates.tolist() == variances.tolist()
+    assert Spectrum(np.array([0.25]), np.eye(1), 0.5, EPS).rates.tolist() == [0.5]
+
+
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_no_entry_of_an_axis_is_minus_zero(overwrite):
     axes = np.array([[-1.0, 0.0, -0.0], [0.0, 1.0, -0.0]])

@@ -216,6 +216,23 @@ def test_a_full_disk_is_reported_and_leaves_the_older_checkpoint(
     assert reports[0].rows >= min((saved - 1) * 256, N)
 
 
+def test_a_checkpoint_is_complete_before_the_previous_one_is_renamed(ck, monkeypatch):
+    run, found = Checkpoint(ck, {"input": 1}, None, 0), []
+    replace = os.replace
+
+    def record(source, target):
+        if str(target).endswith("~"):
+            (temporary,) = ck.parent.glob(".*.tmp")
+            found.append(temporary.read_bytes())
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", record)
+    for _ in range(2):
+        run.save()
+    run.close()
+    assert found == [ck.read_bytes()]
+
+
 def test_a_full_disk_does_not_hide_an_interruption(tmp_path, ck, monkeypatch):
     def full(_):
         raise OSError(errno.ENOSPC, "No space left on device")
