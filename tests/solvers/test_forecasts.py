@@ -17,6 +17,7 @@ def test_products_are_forecast_from_the_decrease_of_the_residual():
     assert forecast.update(7, 1e3) == pytest.approx(12)  # four products a digit
     assert forecast.update(9, 1e2) == pytest.approx(4)
     assert forecast.update(10, 1e2) == math.inf
+    assert forecast.update(11, 0.5) == 0.0
     assert forecast.update(12, 0.0) == math.inf
     assert forecast.next_check > 12
 

@@ -8,10 +8,13 @@ import scipy.sparse as sp
 from counted_rows import Counted
 
 from helpers import EPS, EPS32, assert_orthonormal, orthonormal, truth, with_singular_values
-from princomp.solvers import row_gram, row_search, search
+from princomp import Moments
+from princomp.solvers import ritz, row_gram, row_search, search
+from princomp.solvers.lanczos import lanczos
 from princomp.solvers.missed import miss_probability, relative_to_last
 from princomp.solvers.row_search import search_rows, tolerance
-from princomp.solvers.search import SearchSpace
+from princomp.solvers.scatter_search import search_scatter
+from princomp.solvers.search import Pairs, SearchSpace
 from princomp.solvers.share_search import search_rows_share
 
 
@@ -59,10 +62,11 @@ def test_a_search_of_constant_rows_takes_no_pass(rng):
     assert (found.total, passes) == (0.0, 0)
 
 
+@pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
 @pytest.mark.parametrize("shape", [(300, 80), (80, 300)])
-def test_a_second_variance_much_smaller_than_the_first_is_computed_from_scores(shape, rng):
+def test_a_second_variance_much_smaller_than_the_first_is_computed_from_scores(shape, size, rng):
     """A product with the scatter would lose ten of its digits."""
-    sigma = np.array([1.0, 1e-5])
+    sigma = size * np.array([1.0, 1e-5])
     rows = Counted(with_singular_values(shape[0], sigma, rng, p=shape[1])[0])
     found, _ = search_rows(rows.rows, rows.columns, 2, tol=0.0, rng=rng)
     np.testing.assert_allclose(found.variances * (shape[0] - 1), sigma**2, rtol=1e-9)
@@ -138,3 +142,88 @@ def test_axes_without_variance_from_row_products_have_no_residuals(k):
     found, _ = row_gram.solve_rows(rows.rows, rows.columns, k)
     assert found.residuals.tolist() == [0.0] * k
     assert (found.total, found.variances.max()) == (0.0, 0.0)
+
+
+def test_residuals_of_row_products_are_enlarged_for_small_values():
+    """They are divided by the singular value, like the rounding errors of the axes."""
+    values, none = np.array([4.0, 1.0]), np.zeros(2)
+    np.testing.assert_allclose(ritz.bound_of_rows(none + 1e-3, values, 0.0), [2.5e-4, 5e-4])
+    np.testing.assert_allclose(ritz.bound_of_rows(none, values, 1e-9), [4e-9, 8e-9])
+
+
+def test_residuals_are_relative_to_the_first_value(rng):
+    pairs = Pairs(np.array([4.0, 1.0]), np.eye(9, 2), np.array([4e-3, 1e-3]), 1, converged=True)
+    np.testing.assert_allclose(ritz.relative_residuals(pairs, EPS), [1e-3, 2.5e-4])
+    X, axes = rng.standard_normal((30, 9)), orthonormal(9, 2, rng).T
+    A = X - X.mean(axis=0)
+    errors = axes @ A.T @ A - axes * pairs.values[:, None]
+    found = ritz.residuals_of(Counted(X).rows, axes, pairs.values)
+    np.testing.assert_allclose(found, np.linalg.norm(errors, axis=1) / 4, rtol=1e-10)
+
+
+def test_a_search_in_a_scatter_is_abandoned_only_on_request(rng):
+    noise = Moments.of(rng.standard_normal((1000, 300)))
+    assert search_scatter(noise, 3, patient=False) is None
+    assert search_scatter(noise, 3).residuals.max() <= 8 * EPS
+
+
+def diagonal(values):
+    """An operator with these eigenvalues."""
+    return lambda block: values[:, None] * block
+
+
+@pytest.mark.parametrize("power", [-60, 0, 60])
+def test_residuals_of_pairs_are_those_of_the_operator_in_any_unit(power):
+    values = np.ldexp(np.geomspace(1, 1e-3, 300), power)
+    rng = np.random.default_rng(0)
+    pairs = lanczos(diagonal(values), 300, 5, tol=1e-3, rng=rng)
+    errors = diagonal(values)(pairs.vectors) - pairs.vectors * pairs.values
+    np.testing.assert_allclose(pairs.residuals, np.linalg.norm(errors, axis=0), rtol=1e-6)
+    assert 1e-6 * values[0] < pairs.residuals.max() <= 1e-3 * values[0]
+
+
+def test_one_large_value_is_found_quickly_next_to_tiny_ones():
+    """Residuals are relative to it: relative to the others, they would never be small enough."""
+    values = np.r_[1.0, np.linspace(2e-9, 1e-9, 299)]
+    rng = np.random.default_rng(0)
+    pairs = lanczos(diagonal(values), 300, 1, tol=1e-12, rng=rng)
+    assert pairs.products <= 4
+    assert pairs.residuals.max() <= 1e-12
+
+
+def test_no_copies_are_searched_for_if_the_others_are_smaller_together():
+    """Nine equal values may hide a tenth, unless the sum of all is known."""
+    values = np.r_[np.full(9, 2.0), 1.0, np.full(190, 1e-3)]
+    without, known = (
+        lanczos(diagonal(values), 200, 10, tol=1e-12, rng=np.random.default_rng(0), trace=trace)
+        for trace in (None, values.sum())
+    )
+    np.testing.assert_allclose(known.values, values[:10], rtol=1e-12)
+    assert known.products < without.products
+    assert (known.missed, without.missed > 0.0) == (0.0, True)
+
+
+@pytest.mark.parametrize("shape", [(300, 80), (80, 300)])
+def test_pairs_of_a_search_in_float64_need_no_more_than_the_axes(shape, rng):
+    """Their residuals are known. Vectors with an entry per row are mapped to axes in one pass."""
+    X = rng.standard_normal(shape) * 2.0 ** (-np.arange(shape[1]) / 40)
+    rows, on_rows = Counted(X), shape[1] > shape[0]
+    images = rows.rows.row_images if on_rows else rows.rows.images
+    pairs = lanczos(images, min(shape), 3, tol=1e-12, rng=rng)
+    found, passes = row_search.spectrum_of_pairs(rows, rows.columns, pairs, on_rows=on_rows)
+    assert passes == rows.count == on_rows
+    expected = truth(X)[0]
+    np.testing.assert_allclose(found.variances, expected[:3], rtol=1e-12)
+    np.testing.assert_allclose(found.total, expected.sum(), rtol=1e-12)
+
+
+def test_a_block_is_followed_by_its_images(rng):
+    operator = np.diag(np.arange(1.0, 41))
+    start = orthonormal(40, 5, rng).T
+    space = SearchSpace(operator.__matmul__, start, 20, tol=EPS)
+    for _ in range(2):
+        space.grow()
+        space.extend(5, rng)
+    image = operator @ start.T
+    outside = image - space.vectors.T @ (space.vectors @ image)
+    assert np.abs(outside).max() <= 40 * EPS * 40

@@ -93,7 +93,7 @@ def test_eigenvalues_below_zero_count_as_zero_before_the_rank_ends():
     columns = Columns(3.0, 3, np.zeros(4), np.zeros(4), np.ones(4))
     assert columns.rank_limit == 2
     values = np.array([4.0, -1e-17, -2e-17])
-    pairs = Pairs(values, np.eye(4, 3), np.zeros(3), 1)
+    pairs = Pairs(values, np.eye(4, 3), np.zeros(3), 1, converged=True)
     found = spectrum_of(pairs, columns, 2.0, EPS, axes=np.eye(3, 4), scale=8.0)
     assert found.variances.tolist() == [16.0, 0.0, 0.0]
     assert found.residuals.tolist() == [4 * EPS] * 3

@@ -93,7 +93,7 @@ def axes_of_rows(rows: CentredRows, vectors: FloatArray, values: FloatArray) -> 
     For a small σ, Aᵀu has lost orthogonality by about σ₁²/σ² units of roundoff. Orthonormalising in
     descending order changes only axes with a small σ.
     """
-    lengths = np.sqrt(np.maximum(values, 0.0))
+    lengths = np.sqrt(values)
     zero_variance = lengths <= EPS * lengths.max(initial=0.0)
     axes = np.zeros((vectors.shape[1], rows.shape[1]))
     rows.add_rmatmul(vectors / np.where(zero_variance, 1.0, lengths), axes.T)
