@@ -233,6 +233,16 @@ def test_a_checkpoint_is_complete_before_the_previous_one_is_renamed(ck, monkeyp
     assert found == [ck.read_bytes()]
 
 
+def test_a_lock_is_closed_when_it_is_released(tmp_path, monkeypatch):
+    pytest.importorskip("fcntl")
+    closed, close = [], os.close
+    monkeypatch.setattr(os, "close", lambda handle: closed.append(handle) or close(handle))
+    with Checkpoint.locked(tmp_path / "ck") as locked:
+        assert locked
+        assert not closed
+    assert len(closed) == 1
+
+
 def test_a_full_disk_does_not_hide_an_interruption(tmp_path, ck, monkeypatch):
     def full(_):
         raise OSError(errno.ENOSPC, "No space left on device")
