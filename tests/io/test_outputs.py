@@ -184,6 +184,7 @@ def test_all_existing_outputs_are_named_at_once(tmp_path):
     with pytest.raises(OutputExistsError, match=r"/a, .*/c: already exist") as caught:
         check_writable(paths, force=False)
     assert caught.value.hint == "choose another name, or replace what exists (overwrite=True)"
+    assert caught.value.place == {"file": str(paths[0])}
     check_writable(paths, force=True)
     check_writable([paths[1], tmp_path / "new" / "folder" / "x"], force=False)
     assert sorted(os.listdir(tmp_path)) == ["a", "c"]

@@ -21,6 +21,8 @@ def test_the_error_of_images_grows_with_the_rows_of_a_sum():
     half, full, none = (dense.roundoff_of_images(16, EPS, rows) for rows in (2**17, 2**18, 0))
     assert full - half == pytest.approx(3 / 16 * 2**17 * EPS, rel=1e-4)
     assert none == dense.roundoff(16, EPS) == dense.roundoff(16, EPS, 0) == 64 * EPS
+    merged = (64 + 3 / 16 * 2**10 * 16) * EPS  # 2¹⁰ blocks a column
+    assert dense.roundoff(16, EPS, 2**30) == pytest.approx(merged, rel=1e-12)
     assert dense.roundoff_of_images(100, EPS32, 10) == 100 * EPS32
 
 
