@@ -195,7 +195,7 @@ def test_check_writable_reports_unusable_folders(tmp_path, old, monkeypatch):
         check_writable([old / "x"], force=False)
     with pytest.raises(OutputError, match="File exists"), atomic_write(old / "x"):
         pass
-    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(os, "access", lambda _, mode: mode != os.W_OK | os.X_OK)
     with pytest.raises(OutputError, match="is write-protected"):
         check_writable([tmp_path / "x"], force=False)
     monkeypatch.setattr(Path, "exists", lambda _: False)  # as on a drive of Windows

@@ -227,3 +227,20 @@ def test_a_block_is_followed_by_its_images(rng):
     image = operator @ start.T
     outside = image - space.vectors.T @ (space.vectors @ image)
     assert np.abs(outside).max() <= 40 * EPS * 40
+
+
+def test_a_search_that_restarts_goes_on_from_its_last_images(rng):
+    """A restart with random vectors would forget where the other eigenvectors are."""
+    operator = np.diag(np.arange(1.0, 41))
+    space = SearchSpace(operator.__matmul__, orthonormal(40, 5, rng).T, 20, tol=EPS)
+    for _ in range(3):
+        space.grow()
+        space.extend(5, rng)
+    values, coordinates = space.pairs(4)
+    vectors = coordinates @ space.vectors
+    errors = vectors @ operator - values[:, None] * vectors
+    space.restart(values, coordinates)
+    space.extend(5, rng)
+    space.grow()
+    outside = errors.T - space.vectors.T @ (space.vectors @ errors.T)
+    assert np.abs(outside).max() <= 40 * EPS * 40
