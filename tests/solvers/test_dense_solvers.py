@@ -86,6 +86,8 @@ def test_a_triangle_made_from_squares_resolves_what_is_above_their_error(share, 
     found = solve_triangle(replace(triangle, lost=np.full(8, share * plain.largest * 49)))
     assert found.squared == squared
     assert (plain.roundoff, plain.squared) == (64 * EPS, False)
+    constant = replace(Triangle.of(np.ones((50, 8))), lost=np.zeros(8))
+    assert (solve_triangle(constant).total, solve_triangle(constant).squared) == (0.0, False)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
