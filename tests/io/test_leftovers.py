@@ -1,4 +1,4 @@
-"""Temporary files and folders of writers that failed or were killed."""
+"""Temporary files and folders of writers that failed or were killed, and locks."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from princomp.errors import OutputError
-from princomp.io import all_or_none, atomic_write
-from princomp.io.atomic import remove_leftovers
+from princomp.io import all_or_none, atomic, atomic_write
+from princomp.io.atomic import locked_for_update, remove_leftovers
 from princomp.io.checkpoint import Checkpoint
 
 fcntl = pytest.importorskip("fcntl", reason="no locks on this system")
@@ -99,18 +100,20 @@ def test_files_of_other_names_are_kept(tmp_path):
 
 
 def test_a_file_taken_for_a_leftover_before_it_was_locked_is_created_again(tmp_path, monkeypatch):
-    original, calls = fcntl.flock, []
+    original, calls, closed, close = fcntl.flock, [], [], os.close
 
     def flock(handle, how):
-        calls.append(how)
+        calls.append(handle)
         if len(calls) == 1:
             (name,) = _temporary(tmp_path)
             (tmp_path / name).unlink()
         original(handle, how)
 
     monkeypatch.setattr(fcntl, "flock", flock)
+    monkeypatch.setattr(os, "close", lambda handle: closed.append(handle) or close(handle))
     _write(tmp_path / "a")
     assert len(calls) == 2
+    assert closed[0] == calls[0]
     assert (tmp_path / "a").read_bytes() == b"new"
 
 
@@ -128,10 +131,17 @@ def test_no_descriptor_stays_open(tmp_path):
     _write(tmp_path / "a")
     before = os.listdir("/dev/fd")
     for _ in range(3):
+        (tmp_path / ".a.0123456789ab.tmp").touch()
         _write(tmp_path / "a")
         with pytest.raises(OutputError):
             _write_two(tmp_path / "b", tmp_path / "c")
     assert os.listdir("/dev/fd") == before
+
+
+def _write_all(*paths):
+    with all_or_none():
+        for path in paths:
+            _write(path)
 
 
 def _fail_after_two(*paths):
@@ -166,3 +176,108 @@ def test_a_checkpoint_that_is_resumed_after_its_last_save_removes_leftovers(tmp_
     (tmp_path / ".run.0123456789ab.tmp").touch()
     Checkpoint(tmp_path / "run", {}, None, 0).close()
     assert not _temporary(tmp_path)
+
+
+def test_an_interrupt_during_the_renaming_takes_effect_after_it(tmp_path, monkeypatch):
+    replace, handled = os.replace, threading.Event()
+
+    def interrupt(*_):
+        handled.set()
+        raise KeyboardInterrupt
+
+    def replace_and_interrupt(*paths):
+        os.kill(os.getpid(), signal.SIGINT)
+        assert handled.wait(60)
+        replace(*paths)
+
+    monkeypatch.setattr(os, "replace", replace_and_interrupt)
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            _write_all(tmp_path / "a", tmp_path / "b")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert sorted(os.listdir(tmp_path)) == ["a", "b"]
+
+
+# ---- locks ---------------------------------------------------------------------------------
+
+
+def _is_locked(path):
+    """Whether another description of the file cannot be locked now."""
+    with open(path, "rb+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def test_a_file_is_locked_while_it_is_updated(tmp_path):
+    path = tmp_path / "model"
+    path.write_bytes(b"old")
+    (tmp_path / "link").symlink_to(path)
+    with locked_for_update(tmp_path / "link"):
+        assert _is_locked(path)
+    assert not _is_locked(path)
+    with locked_for_update(path):
+        _write(path)
+    with locked_for_update(tmp_path / "missing"):
+        pass
+    assert sorted(os.listdir(tmp_path)) == ["link", "model"]
+
+
+def test_a_file_that_was_replaced_before_it_was_locked_is_locked_again(tmp_path, monkeypatch):
+    path, calls, closed = tmp_path / "model", [], []
+    lock, close = fcntl.flock, os.close
+    path.write_bytes(b"old")
+
+    def flock(handle, how):
+        calls.append(handle)
+        if len(calls) == 1:
+            (tmp_path / "new").write_bytes(b"new")
+            os.replace(tmp_path / "new", path)
+        elif len(calls) == 2:
+            path.unlink()
+        lock(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    monkeypatch.setattr(os, "close", lambda handle: closed.append(handle) or close(handle))
+    with locked_for_update(path):
+        assert len(calls) == 2  # then there was no file to lock
+        assert closed == calls
+
+
+def test_files_are_updated_and_written_where_the_system_has_no_locks(tmp_path, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", flock)
+        _write(tmp_path / "a", b"old")
+        with locked_for_update(tmp_path / "a"):
+            _write(tmp_path / "a", b"new")
+    monkeypatch.setattr(atomic, "HAS_LOCKS", False)
+    monkeypatch.setattr(atomic, "fcntl", None)
+    (tmp_path / ".a.0123456789ab.tmp").touch()
+    with locked_for_update(tmp_path / "a"):
+        _write(tmp_path / "a", b"newer")
+    assert sorted(os.listdir(tmp_path)) == [".a.0123456789ab.tmp", "a"]
+    assert (tmp_path / "a").read_bytes() == b"newer"
+
+
+def test_files_with_names_too_long_to_repeat_keep_the_leftovers_of_others(tmp_path):
+    """A temporary file of such a name may be that of another."""
+    for length, kept in ((200, False), (201, True)):
+        leftover = tmp_path / f".{'n' * 200}.0123456789ab.tmp"
+        leftover.touch()
+        _write(tmp_path / ("n" * length))
+        assert leftover.exists() == kept
+
+
+def test_a_relative_name_in_a_folder_that_was_deleted_is_reported(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(OutputError, match="a: could not be written: No such file"):
+        _write("a")

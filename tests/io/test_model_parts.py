@@ -8,11 +8,21 @@ import scipy.sparse as sp
 
 from faults.disk import Stopped, stop_after
 from princomp import PCA
-from princomp.errors import CheckpointError, ModelFileError, OutputError
+from princomp.errors import CheckpointError, InputNotFoundError, ModelFileError, OutputError
+from princomp.io import model_file
 from princomp.io.checkpoint import Checkpoint
-from princomp.io.model_arrays import pack_rows, restore_layouts, unpack_rows
+from princomp.io.model_arrays import (
+    LAYOUTS,
+    layouts_of,
+    pack_rows,
+    pop_prefixed,
+    prefixed,
+    restore_layouts,
+    unpack_rows,
+)
 from princomp.io.model_file import write
-from princomp.io.model_schema import Array, Schema
+from princomp.io.model_schema import Array, Field, Schema
+from princomp.io.values import Values
 
 
 def test_layouts_are_restored_and_wrong_ones_refused():
@@ -27,6 +37,27 @@ def test_layouts_are_restored_and_wrong_ones_refused():
         restore_layouts({"a": array * np.inf}, {})
     with pytest.raises(ModelFileError, match="numbers that int32 cannot hold"):
         restore_layouts({"a": array + 0.5}, {"a": ["int32", "C"]})
+
+
+def test_only_unusual_layouts_are_stored():
+    rows = np.array([[1.0, 2.0], [3.0, 4.0]])
+    arrays = {"a": rows, "b": np.asfortranarray(rows), "c": rows.astype("f4"), "d": rows.T[:1]}
+    assert layouts_of(arrays) == {"b": ["float64", "F"], "c": ["float32", "C"]}
+
+
+def test_prefixes_are_added_and_removed():
+    arrays = prefixed("map", {"x": np.ones(1), "map.y": np.ones(2)}) | {"mapped": np.ones(3)}
+    assert sorted(arrays) == ["map.map.y", "map.x", "mapped"]
+    assert sorted(pop_prefixed(arrays, "map")) == ["map.y", "x"]
+    assert sorted(arrays) == ["mapped"]
+
+
+@pytest.mark.parametrize(
+    "layouts", [[], "C", [["float64", "C"]], {"a": ["int8", "C"]}, {"a": ["float32", "A"]}]
+)
+def test_other_layouts_are_not_allowed(layouts):
+    assert not Schema({"layouts": Field(LAYOUTS)}, {}).fields["layouts"].values.allows(layouts)
+    assert LAYOUTS.allows({"a": ["int32", "F"], "b": ["float64", "C"]})
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
@@ -87,6 +118,15 @@ def test_arrays_outside_their_schema_are_refused(kind, array, reason):
     with pytest.raises(ModelFileError, match=reason):
         kind.check("a", array)
     Array("k", infinite=True, sign="positive").check("a", np.array([np.inf, 1.0]))
+    Array("k").check("a", np.array([-1.0, 0.0], np.float32))
+
+
+def test_a_value_that_cannot_be_compared_is_not_allowed():
+    few = Schema({"k": Field(Values("at most three", lambda value: value <= 3))}, {})
+    assert few.checked({"k": 3, "more": 1}) == {"k": 3}
+    for value in ("x", None, 4):
+        with pytest.raises(ModelFileError, match=f"its 'k' must be at most three, got {value!r}"):
+            few.checked({"k": value})
 
 
 def test_documents_that_are_not_objects_are_refused():
@@ -103,6 +143,35 @@ def test_checkpoints_of_python_fits_hold_no_command(tmp_path):
         Checkpoint.command_in(path)
 
 
+def test_the_command_of_a_checkpoint_is_returned_as_it_was_given(tmp_path):
+    command = {"arguments": ["fit", "rows.npy"], "folder": "x"}
+    run = Checkpoint(tmp_path / "run.ckpt", {"input": 1}, command, 10)
+    run.save()
+    run.close()
+    assert Checkpoint.command_in(tmp_path / "run.ckpt") == command
+    again = Checkpoint(tmp_path / "run.ckpt", {"input": 1}, None, 99)
+    again.save()
+    again.close()
+    assert again.limit == 10
+    assert Checkpoint.command_in(tmp_path / "run.ckpt") == command
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [(PermissionError, "ask for permission"), (OSError, "the disk or the network may have failed")],
+)
+def test_a_model_that_cannot_be_read_is_reported_with_advice(error, advice, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise error(5, "it failed")
+
+    (tmp_path / "m.pca").write_bytes(b"")
+    monkeypatch.setattr(model_file, "open", refuse, raising=False)
+    with pytest.raises(InputNotFoundError, match=r"cannot read '.*m\.pca': it failed") as caught:
+        model_file.read(tmp_path / "m.pca", {})
+    assert caught.value.hint.startswith(advice)
+    assert caught.value.place == {"file": str(tmp_path / "m.pca")}
+
+
 def test_a_lock_that_cannot_be_created_raises_output_error(tmp_path):
     (tmp_path / "file").touch()
     message = r"could not be written: (Not a directory|File exists)"
@@ -113,8 +182,21 @@ def test_a_lock_that_cannot_be_created_raises_output_error(tmp_path):
         pass
 
 
+def test_models_of_other_estimators_are_refused_by_name(tmp_path):
+    write(tmp_path / "m.pca", {}, {"estimator": "Novel"}, overwrite=False)
+    with pytest.raises(ModelFileError, match="a model of the kind 'Novel'") as caught:
+        model_file.read(tmp_path / "m.pca", {"PCA": None})
+    assert caught.value.place == {"estimator": "Novel", "file": str(tmp_path / "m.pca")}
+    # Files of the first versions always held a PCA.
+    write(tmp_path / "m.pca", {}, {"rows": 3}, overwrite=True)
+    found = model_file.read(tmp_path / "m.pca", {"PCA": lambda *parts: parts})
+    assert found == ({}, {"rows": 3})
+
+
 def test_a_document_that_could_not_be_read_again_is_not_written(tmp_path):
     document = {"columns": ["x" * 2**20] * 65}
     with pytest.raises(OutputError, match=r"a model file holds at most 67 MB"):
         write(tmp_path / "m.pca", {}, document, overwrite=False)
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write(tmp_path / "m.pca", {}, {"total": float("nan")}, overwrite=False)
     assert not list(tmp_path.iterdir())

@@ -62,7 +62,7 @@ def test_a_file_appears_when_it_is_complete(tmp_path):
 
 def test_an_existing_file_is_replaced_only_by_force(old):
     with pytest.raises(OutputExistsError, match="already exists"), atomic_write(old):
-        pass
+        raise AssertionError("nothing may be computed for it")
     assert untouched(old)
     with atomic_write(old, force=True) as file:
         file.write(b"new")
@@ -99,6 +99,20 @@ def test_a_full_disk_leaves_the_old_file_byte_for_byte(old, monkeypatch, call):
     assert untouched(old)
     assert caught.value.place["file"] == str(old)
     assert "Free some space" in caught.value.hint
+
+
+def test_all_bytes_are_flushed_before_a_file_is_renamed(tmp_path, monkeypatch):
+    sizes, fsync = [], os.fsync
+
+    def record(handle):
+        sizes.append((os.fstat(handle).st_size, stat.S_ISDIR(os.fstat(handle).st_mode)))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", record)
+    with atomic_write(tmp_path / "x") as file:
+        file.write(b"12345")
+    # The folder holds the new name.
+    assert [is_folder or size for size, is_folder in sizes] == [5, True]
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
@@ -170,6 +184,7 @@ def test_all_existing_outputs_are_named_at_once(tmp_path):
     with pytest.raises(OutputExistsError, match=r"/a, .*/c: already exist") as caught:
         check_writable(paths, force=False)
     assert caught.value.hint == "choose another name, or replace what exists (overwrite=True)"
+    assert caught.value.place == {"file": str(paths[0])}
     check_writable(paths, force=True)
     check_writable([paths[1], tmp_path / "new" / "folder" / "x"], force=False)
     assert sorted(os.listdir(tmp_path)) == ["a", "c"]
@@ -180,7 +195,7 @@ def test_check_writable_reports_unusable_folders(tmp_path, old, monkeypatch):
         check_writable([old / "x"], force=False)
     with pytest.raises(OutputError, match="File exists"), atomic_write(old / "x"):
         pass
-    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(os, "access", lambda _, mode: mode != os.W_OK | os.X_OK)
     with pytest.raises(OutputError, match="is write-protected"):
         check_writable([tmp_path / "x"], force=False)
     monkeypatch.setattr(Path, "exists", lambda _: False)  # as on a drive of Windows
@@ -355,6 +370,8 @@ def test_a_long_name_of_several_bytes_per_letter_can_be_written(tmp_path):
     target = tmp_path / ("漢" * 80 + ".pca")  # 244 bytes; names have up to 255
     with atomic_write(target) as file:
         file.write(b"1")
+        (temporary,) = os.listdir(tmp_path)
+        assert temporary.startswith(f".{'漢' * 66}.")  # as a hidden file
     assert files_in(tmp_path) == [target.name]
 
 
@@ -385,6 +402,27 @@ def test_no_file_appears_if_another_program_has_written_one_of_them(tmp_path):
     with atomic_write(tmp_path / "three") as file:
         file.write(b"3")
     assert files_in(tmp_path) == ["three", "two"]
+
+
+def test_a_file_that_appears_during_the_renaming_is_not_replaced(tmp_path, monkeypatch):
+    link = os.link
+
+    def link_after_another_program(source, target):
+        if target.name == "two":
+            target.write_bytes(b"of another run")
+        link(source, target)
+
+    def write_all():
+        with all_or_none():
+            for name in ("one", "two", "three"):
+                with atomic_write(tmp_path / name) as file:
+                    file.write(b"mine")
+
+    monkeypatch.setattr(os, "link", link_after_another_program)
+    with pytest.raises(OutputExistsError, match="two: already exists"):
+        write_all()
+    assert files_in(tmp_path) == ["one", "two"]
+    assert (tmp_path / "two").read_bytes() == b"of another run"
 
 
 def test_an_error_in_the_renaming_names_the_files_that_are_in_place(tmp_path, monkeypatch):

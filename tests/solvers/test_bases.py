@@ -95,3 +95,22 @@ def test_independent_vectors_are_overwritten_by_their_basis(condition, rng):
     basis = bases.orthonormal(vectors, overwrite=True)
     assert np.shares_memory(basis, vectors)
     np.testing.assert_array_equal(basis, bases.orthonormal(given))
+
+
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e150])
+def test_vectors_of_length_zero_or_with_squares_out_of_range_become_orthonormal(size, rng):
+    vectors = size * rng.standard_normal((4, 5000))
+    vectors[2] = 0.0
+    basis, triangle = qr_of_rows(vectors)
+    assert np.abs(basis @ basis.T - np.eye(4)).max() <= 30 * EPS
+    np.testing.assert_allclose(triangle.T @ basis, vectors, rtol=0, atol=1e3 * EPS * size)
+
+
+def test_the_growth_of_errors_adds_up_those_of_all_vectors():
+    """The third vector is nearly the sum of three times the others."""
+    triangle = np.array([[1.0, 0, -3], [0, 1, -3], [0, 0, 1]])
+    inverse, growth = inverse_and_growth(triangle)
+    np.testing.assert_allclose(inverse @ triangle, np.eye(3), atol=EPS)
+    assert growth == 7.0
+    triangle[2, 2] = 0.0
+    assert inverse_and_growth(triangle)[1] == np.inf

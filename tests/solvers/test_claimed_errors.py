@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from counted_rows import Counted
 
 from engines import on_strict
 from helpers import EPS, EPS32, orthonormal, with_singular_values
@@ -370,29 +371,6 @@ def test_equal_sparse_rows_in_float32_are_searched_to_the_tolerance(wide):
     # The axes are rounded to float32.
     assert (residuals <= model.certificate_.residuals + EPS32).all()
     assert residuals.max() <= 64e-6
-
-
-class Counted:
-    """Sparse centred rows that count the products with them: each reads all rows once."""
-
-    PRODUCTS = ("matmul", "rmatmul", "add_rmatmul", "images", "row_images", "row_products")
-
-    def __init__(self, X):
-        columns = Columns.of(X)
-        spread = columns.column_scatter / (X.shape[0] - 1)
-        rows = centre_rows(X, columns.mean, columns.mean_low, spread, None, None)
-        self.rows, self.columns, self.count = rows, columns, 0
-
-    def __getattr__(self, name):
-        value = getattr(self.rows, name)
-        if name not in self.PRODUCTS:
-            return value
-
-        def counted(*arrays):
-            self.count += 1
-            return value(*arrays)
-
-        return counted
 
 
 @pytest.mark.parametrize("shape", [(900, 400), (400, 900)])

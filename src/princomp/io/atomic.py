@@ -22,9 +22,9 @@ from princomp.linalg import run_uninterrupted
 try:
     import fcntl
 
-    _HAS_LOCKS = True
+    HAS_LOCKS = True
 except ImportError:  # Windows
-    _HAS_LOCKS = False
+    HAS_LOCKS = False
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -180,7 +180,7 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
         target.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(target)
         handle = _create(temporary)
-        if _HAS_LOCKS:  # keep the lock until the file is renamed, after it is closed
+        if HAS_LOCKS:  # keep the lock until the file is renamed, after it is closed
             written = written._replace(lock=os.dup(handle))
         with contextlib.suppress(OSError):
             # It keeps the permissions of the file it replaces.
@@ -208,7 +208,7 @@ def _create(path: Path) -> int:
     while True:
         # tempfile is not used, because its files are private (0600): an output follows the umask.
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _O_BINARY, 0o666)
-        if not _HAS_LOCKS:
+        if not HAS_LOCKS:
             return handle
         with contextlib.suppress(OSError):  # a file system without locks
             fcntl.flock(handle, fcntl.LOCK_EX)
@@ -225,7 +225,7 @@ def locked_for_update(path: PathLike) -> Iterator[None]:
 
     There is no lock if the file does not exist, or where the system has none.
     """
-    handle = _lock_existing(resolved_target(path)) if _HAS_LOCKS else None
+    handle = _lock_existing(resolved_target(path)) if HAS_LOCKS else None
     try:
         yield
     finally:
@@ -255,7 +255,7 @@ def remove_leftovers(path: PathLike) -> None:
     where there are no locks, nor where the name of ``path`` is too long for temporary files to
     repeat it in full.
     """
-    if not _HAS_LOCKS:
+    if not HAS_LOCKS:
         return
     target = resolved_target(path)
     if len(os.fsencode(target.name)) > _REPEATED_LENGTH:

@@ -147,8 +147,7 @@ class Checkpoint:
             # Rename the previous file only now, so that a full disk leaves both files unchanged.
             # A damaged file must not replace the valid ``PATH~`` that the run resumed from.
             if self._file_is_valid:
-                self._file_is_valid = False
-                with suppress(FileNotFoundError):  # someone deleted it
+                with suppress(FileNotFoundError):  # someone deleted it, or it was renamed before
                     os.replace(self.path, _previous_path(self.path))
         self._file_is_valid = True
         self._saved_at = time.monotonic()

@@ -66,7 +66,7 @@ def encode_content(
     metadata = {
         "format": f"princomp.{kind.name}",
         "version": kind.version,
-        "document": json.dumps(document, ensure_ascii=True, allow_nan=False),
+        "document": json.dumps(document, allow_nan=False),
         "sha256": _ZEROS.decode(),
     }
     content = memoryview(safetensors.numpy.save(converted, metadata))

@@ -195,7 +195,7 @@ def _check_shape(
     """Check a shape against its schema, and add the sizes that it fixes to ``known``."""
     fits = len(shape) == len(names)
     for size, length in zip(names, shape, strict=False):
-        allowed = known.get(size, sizes_from(0))
+        allowed = known.setdefault(size, length)
         fits = fits and (length in allowed if isinstance(allowed, range) else length == allowed)
         if isinstance(allowed, range):
             known[size] = length

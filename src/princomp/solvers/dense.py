@@ -97,7 +97,7 @@ def roundoff_of_images(p: int, unit: float, rows: int) -> float:
     Roundings of a sum of equal products may all go in the same direction, as in :data:`_SUM_UNITS`,
     but in float64.
     """
-    units = _SUM_UNITS + 3 / 16 * min(rows, 2**22 // max(p, 1)) + _MERGE_UNITS * rows * p
+    units = _SUM_UNITS + 3 / 16 * min(rows, 2**22 // p) + _MERGE_UNITS * rows * p
     return max(roundoff(p, unit), units * EPS)
 
 
@@ -134,7 +134,7 @@ def solve_moments(moments: Moments, k: AxisCount = None) -> Spectrum:
             variances = values / divisor
         else:
             variances, varying_axes, axes = np.zeros(p), axes, np.zeros((len(axes), p))
-            variances[: len(varying)] = np.maximum(values, 0.0) / divisor
+            variances[: len(varying)] = values / divisor
             axes[:, varying] = varying_axes
         error = roundoff_of_products(
             p, moments.effective_unit, total, float(variances[0]), moments.count
@@ -180,7 +180,7 @@ def solve_triangle(triangle: Triangle, k: AxisCount = None) -> Spectrum:
         # Even a share below EPS may be far above the error of small variances that were never
         # squared.
         unit, squared = max(unit, min(share, 1.0)), squared or share > error**2
-    if squared and variances.size:
+    if squared:
         error = roundoff_of_products(p, unit, total, float(variances[0]), triangle.count)
 
     def spectrum(axes: FloatArray) -> Spectrum:
@@ -191,10 +191,9 @@ def solve_triangle(triangle: Triangle, k: AxisCount = None) -> Spectrum:
 
 def within_rank(variances: FloatArray, limit: int) -> FloatArray:
     """Set variances beyond the largest possible rank, ``limit``, to zero: they are only noise."""
-    if limit < len(variances):
-        # Variances must descend: no negative one may precede the zeros.
-        variances = np.maximum(variances, 0.0)
-        variances[limit:] = 0.0
+    # Variances must descend: no negative one may precede the zeros.
+    variances = np.maximum(variances, 0.0)
+    variances[limit:] = 0.0
     return variances
 
 

@@ -41,7 +41,7 @@ def _solve_moments(moments: DeviceMoments, k: AxisCount) -> Spectrum:
     space, p, divisor = moments.space, moments.p, moments.rows - 1.0
     xp = space.xp
     varying, trace = np.flatnonzero(moments.column_scatter), float(np.sum(moments.column_scatter))
-    total, error = max(trace, 0.0) / divisor, roundoff(p, moments.effective_unit, moments.count)
+    total, error = trace / divisor, roundoff(p, moments.effective_unit, moments.count)
     limit = min(moments.rank_limit, varying.size)
 
     def without_axes(values: FloatArray) -> Spectrum:
@@ -57,20 +57,17 @@ def _solve_moments(moments: DeviceMoments, k: AxisCount) -> Spectrum:
         matrix = xp.take(xp.take(matrix, indices, axis=0), indices, axis=1)
     matrix = matrix / scale
     found, vectors = xp.linalg.eigh(matrix)
-    values = np.zeros(p)
-    values[: varying.size] = space.get(found)[::-1] * scale / divisor
-    if varying.size < p:
-        values = np.maximum(values, 0.0)
+    eigenvalues, values = space.get(found)[::-1], np.zeros(p)
+    values[: varying.size] = eigenvalues * scale / divisor
     spectrum = without_axes(values)
     count = k(spectrum) if callable(k) else k
     count = varying.size if count is None else min(count, varying.size)
     chosen = xp.flip(vectors[:, varying.size - count :], axis=1)
     # Measure the residuals: this takes a product with the scatter.
     errors = xp.matmul(matrix, chosen) - chosen * xp.flip(found[varying.size - count :])[None, :]
-    first = max(float(space.get(found[-1:])[0]), float(np.finfo(np.float64).tiny))
     axes = np.zeros((count, p))
     axes[:, varying] = space.get(chosen).T
-    residuals = space.get(xp.sqrt(xp.sum(errors * errors, axis=0))) / first
+    residuals = space.get(xp.sqrt(xp.sum(errors * errors, axis=0))) / eigenvalues[0]
     return Spectrum(spectrum.variances, axes, total, error, residuals=residuals)
 
 
@@ -97,7 +94,8 @@ def _solve_triangle(triangle: DeviceTriangle, k: AxisCount) -> Spectrum:
     space, p, divisor = triangle.space, triangle.p, triangle.rows - 1.0
     _, s, vt = space.xp.linalg.svd(triangle.factor, full_matrices=False)
     total = float(np.sum(triangle.column_scatter / divisor))
-    variances = within_rank(squares_over(space.get(s), divisor), triangle.rank_limit)
+    singular_values = space.get(s)
+    variances = within_rank(squares_over(singular_values, divisor), triangle.rank_limit)
 
     def spectrum(axes: FloatArray, residuals: FloatArray | None = None) -> Spectrum:
         error = roundoff(p, EPS)
@@ -105,7 +103,7 @@ def _solve_triangle(triangle: DeviceTriangle, k: AxisCount) -> Spectrum:
 
     count = k(spectrum(np.empty((0, p)))) if callable(k) else k
     kept = vt.shape[0] if count is None else min(count, vt.shape[0])
-    axes, first = vt[:kept, :], float(space.get(s[:1])[0])
+    axes, first = vt[:kept, :], float(singular_values[0])
     residuals = np.zeros(kept)
     if first > 0:
         # Divide by the first singular value, so that squares stay in range.

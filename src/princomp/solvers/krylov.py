@@ -229,12 +229,12 @@ def solve_blocks(
         columns.column_scatter,
         k,
         tol=largest_residual,
-        least_tol=None if tol else min(largest_residual, max(error, FEWEST_UNITS * unit)),
+        least_tol=None if tol else min(largest_residual, error),
         rng=np.random.default_rng(0),
         start=start,
         max_vectors=max_vectors,
         trace=total * divisor,
     )
     axes, residuals = np.ascontiguousarray(pairs.vectors.T), relative_residuals(pairs, unit)
-    steady.check(_ROUNDING_UNITS * unit + error + _COVERED * float(residuals.max(initial=0.0)))
+    steady.check(_ROUNDING_UNITS * unit + error + _COVERED * float(residuals.max()))
     return spectrum_of(pairs, columns, total, error, axes=axes, residuals=residuals)

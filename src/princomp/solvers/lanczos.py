@@ -72,8 +72,7 @@ class TopPairs:
     abandon: Abandon = None
     # Eigenvalues found before a check for more copies, and their largest residual, relative to the
     # first value.
-    _values_before: FloatArray | None = None
-    _residual_before: float = 0.0
+    _before: tuple[FloatArray, float] | None = None
 
     def __post_init__(self) -> None:
         self._begin()
@@ -97,8 +96,8 @@ class TopPairs:
             # Residuals below tol could not distinguish the last values from larger ones.
             tol = self.least_tol
         worst = residuals[:k].max() / max(tol, EPS)
-        if self._values_before is not None:
-            residuals[:k] = np.maximum(residuals[:k], self._residual_before)
+        if self._before is not None:
+            residuals[:k] = np.maximum(residuals[:k], self._before[1])
             next_tol = max(_NEXT_PAIR_TOLERANCE * values[k - 1] / values[0], tol, EPS)
             worst = max(worst, residuals[-1] / next_tol)
         largest = residuals[:k].max()
@@ -106,9 +105,9 @@ class TopPairs:
         exhausted = stop >= space.size
         done = exhausted or worst <= 1.0 or self._progress.stalled(largest, worst)
         if done and not exhausted and self._may_hide_copies(values[:k], tol):
-            self._values_before, self._residual_before = values[:k], largest
+            self._before = values[:k], largest
             space.restart(values[:k], coordinates[:k], random=True)
-            self.width = min(2 * self.width, max(1, (self.max_vectors - k) // 2), space.size - k)
+            self.width = min(2 * self.width, max(1, (self.max_vectors - k) // 2))
             self._begin()
             return None
         if done or (self.abandon is not None and self.abandon(products_left, products)):
@@ -126,8 +125,7 @@ class TopPairs:
         if rest_is_smaller(self.trace, values):
             return 0.0
         # Copies that exceed the last value by no more than the tolerance are not searched.
-        checked = self._values_before is not None
-        if not checked and may_hide_copies(values, self.copies, tol, within_tol=True):
+        if self._before is None and may_hide_copies(values, self.copies, tol, within_tol=True):
             return 1.0
         return miss_probability(size, self.copies, relative_to_last(values, max(residual, tol)))
 
@@ -135,10 +133,11 @@ class TopPairs:
         """Whether to look for more copies: some may be hidden, and the last check found some."""
         if rest_is_smaller(self.trace, values) or not may_hide_copies(values, self.copies, tol):
             return False
-        if self._values_before is None:
+        if self._before is None:
             return True
-        rounding = max(tol, self._residual_before) * values[0]
-        return bool((values - self._values_before).max() > COPY_UNITS * rounding)
+        values_before, residual = self._before
+        rounding = max(tol, residual) * values[0]
+        return bool((values - values_before).max() > COPY_UNITS * rounding)
 
 
 def lanczos(

@@ -183,7 +183,6 @@ def _nystrom(
         rows = images[:, :width] + shift * omega[:, :width]
         factor[part] = rows @ root if triangle is None else _solved(triangle, rows)
     values, rotation = eigh(factor.T @ factor)
-    k = min(k, len(values))
     axes = np.linalg.qr(factor @ rotation[:k].T)[0].T
     return np.maximum(values - shift, 0.0), axes, factor
 

@@ -56,8 +56,7 @@ def relative_residuals(pairs: Pairs, unit: float) -> FloatArray:
     The Lanczos recurrence does not show the rounding errors of its products, whose unit roundoff is
     ``unit``.
     """
-    first = max(float(pairs.values[0]), float(np.finfo(np.float64).tiny))
-    return np.maximum(pairs.residuals / first, FEWEST_UNITS * unit)
+    return np.maximum(pairs.residuals / pairs.values[0], FEWEST_UNITS * unit)
 
 
 def project(rows: CentredRows, columns: Columns, vectors: FloatArray, k: int) -> Spectrum:
@@ -94,7 +93,7 @@ def axes_of_rows(rows: CentredRows, vectors: FloatArray, values: FloatArray) -> 
     For a small σ, Aᵀu has lost orthogonality by about σ₁²/σ² units of roundoff. Orthonormalising in
     descending order changes only axes with a small σ.
     """
-    lengths = np.sqrt(np.maximum(values, 0.0))
+    lengths = np.sqrt(values)
     zero_variance = lengths <= EPS * lengths.max(initial=0.0)
     axes = np.zeros((vectors.shape[1], rows.shape[1]))
     rows.add_rmatmul(vectors / np.where(zero_variance, 1.0, lengths), axes.T)

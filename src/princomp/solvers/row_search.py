@@ -156,7 +156,7 @@ def spectrum_of_pairs(
 def _unit_of(rows: CentredRows, tol: float) -> float:
     """Unit roundoff of products in a search: that of the rows, or coarser if ``tol`` allows it."""
     fine, coarse = (float(np.finfo(kind).eps) for kind in (rows.dtype, rows.lowest_dtype))
-    return coarse if fine < coarse <= tol else fine
+    return coarse if coarse <= tol else fine
 
 
 def tolerance(rows: CentredRows, tol: float) -> float:
@@ -197,7 +197,7 @@ class WarmStart(NamedTuple):
 
 def sample_step(rows: int, columns: int) -> int | None:
     """Return the step from one sampled row to the next; None if the sample would be too large."""
-    step = rows * _COLUMNS_PER_ROW // max(columns, 1)
+    step = rows * _COLUMNS_PER_ROW // columns
     return step if step >= _MIN_STEP else None
 
 

@@ -74,7 +74,7 @@ def spectrum_of_scatter(pairs: Pairs, moments: Moments, scale: float, axes: Floa
     divisor = moments.rows - 1.0
     total, first = float(moments.scatter.trace()) / divisor, float(pairs.values[0])
     error = roundoff_of_products(
-        moments.p, moments.effective_unit, total, max(first, 0.0) / divisor * scale, moments.count
+        moments.p, moments.effective_unit, total, first / divisor * scale, moments.count
     )
     return spectrum_of(pairs, moments, total, error, axes=axes, scale=scale)
 

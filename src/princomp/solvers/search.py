@@ -52,7 +52,7 @@ class Pairs:
     vectors: FloatArray
     residuals: FloatArray
     products: int
-    converged: bool = True
+    converged: bool
     missed: float = 1.0
 
 

@@ -8,6 +8,7 @@ import os
 import pickle
 import re
 import stat
+import sys
 from copy import copy, deepcopy
 
 import numpy as np
@@ -118,16 +119,19 @@ def test_a_lock_whose_file_was_deleted_meanwhile_is_acquired_again(tmp_path, mon
     """The previous run deletes its files after this one opened and before it locked them."""
     fcntl = pytest.importorskip("fcntl")
     path, original, calls = tmp_path / "run.ckpt", fcntl.flock, []
+    closed, close = [], os.close
 
     def flock(handle, how):
-        calls.append(how)
+        calls.append(handle)
         if len(calls) == 1:
             Checkpoint.remove(path)
         original(handle, how)
 
     monkeypatch.setattr(fcntl, "flock", flock)
+    monkeypatch.setattr(os, "close", lambda handle: closed.append(handle) or close(handle))
     with Checkpoint.locked(path):
         assert len(calls) == 2
+        assert closed == calls[:1]
         with pytest.raises(InUseError), Checkpoint.locked(path):
             pass
 
@@ -152,8 +156,30 @@ def test_file_systems_without_locks_are_supported(tmp_path, ck, monkeypatch):
     def flock(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", flock)
+        assert bits(PCA().fit(table(), checkpoint=ck)) == bits(PCA().fit(table()))
+    monkeypatch.setitem(sys.modules, "fcntl", None)  # as on Windows
+    with Checkpoint.locked(ck), Checkpoint.locked(ck):
+        pass
+
+
+@pytest.mark.parametrize("code", [errno.EWOULDBLOCK, errno.EACCES, errno.ENOLCK])
+def test_a_lock_that_is_not_acquired_leaves_no_file_open(code, tmp_path, monkeypatch):
+    fcntl, closed, close = pytest.importorskip("fcntl"), [], os.close
+
+    def flock(*_):
+        raise OSError(code, os.strerror(code))
+
     monkeypatch.setattr(fcntl, "flock", flock)
-    assert bits(PCA().fit(table(), checkpoint=ck)) == bits(PCA().fit(table()))
+    monkeypatch.setattr(os, "close", lambda handle: closed.append(handle) or close(handle))
+    if code == errno.ENOLCK:
+        with Checkpoint.locked(tmp_path / "ck") as locked:
+            assert not locked
+    else:
+        with pytest.raises(InUseError), Checkpoint.locked(tmp_path / "ck"):
+            pass
+    assert len(closed) == 1
 
 
 # ---- the disk ----------------------------------------------------------------------------------
@@ -188,6 +214,33 @@ def test_a_full_disk_is_reported_and_leaves_the_older_checkpoint(
     # Each saved block takes three syncs and two renames; the very first save takes one rename.
     saved = max(0, (number - 1) // 3 if call == "fsync" else number // 2)
     assert reports[0].rows >= min((saved - 1) * 256, N)
+
+
+def test_a_checkpoint_is_complete_before_the_previous_one_is_renamed(ck, monkeypatch):
+    run, found = Checkpoint(ck, {"input": 1}, None, 0), []
+    replace = os.replace
+
+    def record(source, target):
+        if str(target).endswith("~"):
+            (temporary,) = ck.parent.glob(".*.tmp")
+            found.append(temporary.read_bytes())
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", record)
+    for _ in range(2):
+        run.save()
+    run.close()
+    assert found == [ck.read_bytes()]
+
+
+def test_a_lock_is_closed_when_it_is_released(tmp_path, monkeypatch):
+    pytest.importorskip("fcntl")
+    closed, close = [], os.close
+    monkeypatch.setattr(os, "close", lambda handle: closed.append(handle) or close(handle))
+    with Checkpoint.locked(tmp_path / "ck") as locked:
+        assert locked
+        assert not closed
+    assert len(closed) == 1
 
 
 def test_a_full_disk_does_not_hide_an_interruption(tmp_path, ck, monkeypatch):

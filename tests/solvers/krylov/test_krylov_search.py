@@ -312,3 +312,10 @@ def test_products_without_any_variance_do_not_differ(rng):
     for _ in range(2):
         assert not steady(rng.standard_normal((50, 4))).any()
     assert steady.difference == 0.0
+
+
+def test_a_larger_variance_may_be_missing_unless_the_others_are_smaller_together():
+    values = np.r_[5, 4, 3, np.linspace(1, 0.9, 117)]
+    flat, steep = np.diag(values), np.diag(0.1 ** np.arange(120.0))
+    assert 0.0 < solve(flat, 3).missed < 1e-3
+    assert solve(steep, 3).missed == 0.0
