@@ -13,7 +13,7 @@ from princomp.core.problem import Problem
 from princomp.core.request import Request
 from princomp.core.stream import Stream, check_components
 from princomp.core.weights import gives_variance, warn_of_small_weights
-from princomp.errors import DataError, NotAvailableError, ParameterError
+from princomp.errors import DataError, NotAvailableError, NotFiniteError, ParameterError
 from princomp.linalg import cached_property
 from princomp.summaries import Names, Pair
 
@@ -118,6 +118,8 @@ class LazyFit:
                 faded_by=stream.decay if stream.faded else None,
                 weighted=stream.weighted,
             )
+        except NotFiniteError:  # more rows do not help
+            raise
         except DataError as error:
             raise NotAvailableError(
                 f"the {n:,} rows so far cannot be solved: {error.message}",
