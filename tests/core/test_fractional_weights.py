@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from engines.on_partitions import Partitions
-from princomp import PCA, bootstrap, choose, diagnostics, report
-from princomp.core import are_frequencies, attach_weights, total_in_words
+from princomp import PCA, Moments, bootstrap, choose, diagnostics, load, report
+from princomp.core import are_frequencies, attach_weights, row_total, total_in_words
 
 N = 420
 X = np.random.default_rng(3).standard_normal((N, 14))
@@ -91,6 +91,63 @@ def test_sums_of_weights_are_shown_with_commas():
     assert list(map(total_in_words, totals)) == shown
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda w: PCA("parallel").partial_fit(X, sample_weight=w).n_components_,
+        lambda w: PCA().fit(X, sample_weight=w).truncated("parallel"),
+        lambda w: choose(PCA().fit(X, sample_weight=w), ["kaiser", "gcv"]),
+        lambda w: choose(Moments.of(X, w), ["gcv"]),
+        lambda w: PCA("gcv").fit(X).merge(PCA().fit(X, sample_weight=w)).n_components_,
+    ],
+    ids=["partial_fit", "truncated", "model", "summary", "merge"],
+)
+def test_rules_for_a_summary_warn_of_the_sum_of_the_weights(call):
+    (message,) = warned(call, EXPANSION)
+    assert "rows count as 440," in message
+    for right in (EFFECTIVE, NORMALISED, np.full(N, 1000.0)):  # the sum of NORMALISED is N
+        assert not warned(call, right)
+
+
+def test_rules_for_a_summary_do_not_warn_of_faded_rows_or_if_they_count_no_rows():
+    model = PCA("parallel", decay=0.999).partial_fit(X, sample_weight=np.full(N, 3.0))
+    assert not warned(lambda: model.n_components_)
+    assert not warned(lambda: MODEL.truncated("kaiser"))
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [EXPANSION * (N / EXPANSION.sum()), NORMALISED, np.tile([0.0, 2.0], N // 2)],
+    ids=["normalised", "by mean", "0 and 2"],
+)
+@pytest.mark.parametrize("fit", [PCA.fit, PCA.partial_fit])
+def test_weights_that_sum_to_the_number_of_rows_are_weights(fit, weights, tmp_path):
+    model = fit(PCA(2), X, sample_weight=weights)
+    model.save(tmp_path / "model.pca")
+    for one in (
+        model,
+        load(tmp_path / "model.pca"),
+        model.truncated(1),
+        PCA(2).fit(X).merge(model),
+    ):
+        for call in (diagnostics.rows, diagnostics.reconstruction_error):
+            (message,) = warned(call, one, X)
+            assert "the fit used weights, and none are given" in message
+    assert warned(diagnostics.supplementary_columns, model, X, {"a": X[:, 0]})
+    assert not warned(lambda: diagnostics.rows(model, X, weights))
+
+
+def test_weights_of_one_and_removed_weights_are_none():
+    for model in (
+        PCA(2).fit(X, sample_weight=np.ones(N)),
+        PCA(2)
+        .partial_fit(X, sample_weight=NORMALISED)
+        .forget(X, sample_weight=NORMALISED)
+        .partial_fit(X),
+    ):
+        assert not warned(diagnostics.rows, model, X)
+
+
 def test_results_that_do_not_depend_on_the_number_of_rows_do_not_warn():
     for n_components in (3, 0.5, "kaiser", None):
         assert not warned(PCA(n_components).fit, X, None, EXPANSION)
@@ -123,3 +180,15 @@ def test_a_report_says_what_the_rows_count_as(draw_only):
         page = report(MODEL, X, sample_weight=EXPANSION, bootstrap=0)
     assert page.count("The weights are not all whole numbers. If they are sampling weights") == 2
     assert "count as" not in report(PCA(3).fit(X), X, bootstrap=0)
+    weights = np.tile([0.0, 2.0], N // 2)
+    model = PCA(3).fit(X, sample_weight=weights)
+    page = report(model, X, sample_weight=weights, bootstrap=0)
+    assert "Rows have weights, which are used as frequencies" in page
+    assert "count as" not in page
+    assert "The fit used weights, and none were given" in report(model, X, bootstrap=0)
+
+
+def test_a_sum_of_weights_near_the_number_of_rows_is_not_printed():
+    weights = NORMALISED * (1 + 1e-15)
+    assert row_total(weights.sum(), N) == row_total(1e5 + 0.2, 100_000) == ""
+    assert row_total(327.4321, N) == "327.4"

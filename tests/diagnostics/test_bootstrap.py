@@ -43,6 +43,21 @@ def test_each_resample_is_the_fit_of_the_repeated_rows(shape, center, scale, rng
     check_resamples(X, 12, n_components=2, scale=scale, center=center)
 
 
+@pytest.mark.parametrize("columns", [3, 260])
+@pytest.mark.parametrize("weights", [None, np.full(40, 0.91)])
+def test_variances_that_squares_of_the_rows_lose_cause_a_warning(columns, weights, rng):
+    """Those of columns in other units are not lost: products of columns keep them."""
+    X = rng.standard_normal((40, columns)) * np.linspace(2, 1, columns)
+    X[:, 0] *= 1e9
+    model = PCA(3, svd_solver="full").fit(X, sample_weight=weights)
+    if columns == 3:
+        bootstrap(model, X, n=2, sample_weight=weights)  # no warning
+        X[:, 1] += X[:, 0]
+        model.fit(X, sample_weight=weights)
+    with pytest.warns(UserWarning, match="rounding hides the variance of PC"):
+        bootstrap(model, X, n=2, sample_weight=weights)
+
+
 def test_many_columns_are_resampled_in_several_batches(rng):
     """33 resamples are analysed at a time, from 66 rows at a time."""
     check_resamples(rng.standard_normal((80, 250)) * np.linspace(3, 1, 250), 40, n_components=2)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from sklearn import decomposition
 
 from princomp import PCA, read_table
 from princomp.diagnostics import contributions, distances, limits, outliers
@@ -65,6 +66,8 @@ def test_wide_rows_need_the_full_decomposition_for_q():
         .endswith("fit with svd_solver='full'")
     )
     assert limits(PCA(3, svd_solver="full").fit(rows)).q
+    theirs = decomposition.PCA(3, svd_solver="full").fit(rows)
+    assert "princomp.PCA and svd_solver='full'" in limits(PCA.from_sklearn(theirs)).reasons["q"]
 
 
 def test_the_last_variance_follows_from_the_total(arrests):

@@ -175,6 +175,16 @@ def test_rotating_all_components_causes_a_warning(arrests):
     rotate(PCA(3, scale="unit").fit(arrests))  # no warning
 
 
+def test_rotations_of_an_uncentred_fit_are_about_zero_which_a_warning_says(arrests):
+    model = PCA(2, center=False).fit(arrests)
+    with pytest.warns(UserWarning, match="center=False, so the rotation is about zero"):
+        found = rotate(model)
+    scores = found.transform(arrests)
+    products = scores.T @ scores / (len(arrests) - 1.0)
+    np.testing.assert_allclose(products, found.factor_correlations, atol=1e-12)
+    assert abs(np.corrcoef(scores.T)[0, 1]) > 0.3
+
+
 def test_one_component_stays_and_a_column_without_loadings_too(arrests):
     one = rotate(PCA(1).fit(arrests), "promax")
     np.testing.assert_allclose(one.loadings, PCA(1).fit(arrests).loadings_, rtol=1e-12)

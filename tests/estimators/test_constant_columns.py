@@ -102,6 +102,25 @@ def test_without_scaling_by_spread_constant_columns_are_dropped(columns, divided
         assert "constant columns are dropped" in str(model.plan_)
 
 
+@pytest.mark.parametrize("scale", [None, "unit", "divisors"])
+@pytest.mark.parametrize("k", [0, 2, 4])
+def test_densities_and_covariances_of_dropped_columns_are_those_without_them(k, scale):
+    X = np.random.default_rng(0).standard_normal((50, 4)) * [1.0, 2.0, 3.0, 4.0]
+    wide, others = np.insert(X, 2, 7.0, axis=1), [0, 1, 3, 4]
+    divisors = np.linspace(1.0, 2.0, 5) if scale == "divisors" else scale
+    model = PCA(k, scale=divisors, constant="drop").fit(wide)
+    expected = PCA(k, scale=divisors[others] if scale == "divisors" else scale).fit(X)
+    densities = expected.score_samples(X)
+    np.testing.assert_allclose(model.score_samples(wide), densities, rtol=1e-11)
+    np.testing.assert_allclose(model.score_samples(wide + np.eye(5)[2]), densities, rtol=1e-11)
+    for name in ("get_covariance", "get_precision"):
+        matrix = np.zeros((5, 5))
+        matrix[np.ix_(others, others)] = getattr(expected, name)()
+        np.testing.assert_allclose(getattr(model, name)(), matrix, rtol=1e-11, atol=1e-13)
+    incomplete = np.where(np.eye(5)[2], np.nan, wide[:1])
+    assert np.isnan(PCA(k, constant="drop", missing="drop").fit(wide).score_samples(incomplete))
+
+
 def test_dropped_columns_do_not_count_in_streams_merges_files_and_covariances(tmp_path):
     rows, wide = low_rank(10, 10)
     expected = PCA(3).fit(rows).noise_variance_

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pages import Page
 
-from princomp import PCA, report
+from princomp import PCA, Moments, report
 from princomp.reports.narrative import assess_reliability, describe_analysis, describe_results
 from princomp.reports.page import MAX_POINTS
 from princomp.reports.request import Request, reported_rows
@@ -141,6 +141,12 @@ def test_the_choice_of_components_is_described(arrests):
     assert "components were kept" not in text
     assert "was given" not in text
     assert "“broken-stick” 1" in _text(PCA(2, scale="unit").fit(arrests))
+    for model in (PCA(2, scale="unit").fit(arrests), PCA(3, svd_solver="arpack").fit(arrests)):
+        given = model.truncated(2)
+        assert "The number of components (2) was given" in _text(given)
+        assert "more than 0.5 of" in _text(model.truncated(0.5))
+        given.set_params(n_components=0.5, scale="range")  # has no effect before the next fit
+        assert "The number of components (2) was given" in _text(given)
 
 
 @pytest.mark.parametrize(
@@ -299,9 +305,13 @@ def test_a_report_of_a_weighted_fit_needs_the_weights(arrests, draw_only):
 
 def test_a_report_says_that_rows_may_have_had_weights_that_sum_to_their_number(arrests):
     weights = np.arange(50) % 3 + 1.0
-    model = PCA(2).fit(arrests, sample_weight=weights * 50.0 / weights.sum())
+    weights *= 50.0 / weights.sum()
+    model = PCA(2).fit(arrests, sample_weight=weights)
     rows = reported_rows(model, arrests)
-    assert "are not those of the fit, or have other weights:" in _text(model, rows)
+    assert "The fit used weights, and none were given" in _text(model, rows)
+    summarised = PCA.from_summary(Moments.of(arrests, weights), n_components=2)  # not recorded
+    rows = reported_rows(summarised, arrests)
+    assert "are not those of the fit, or have other weights:" in _text(summarised, rows)
 
 
 def test_metadata_of_a_weighted_fit_warn_in_a_report_without_weights(arrests, draw_only):

@@ -430,6 +430,11 @@ def test_a_report_of_a_pipeline_and_of_scikit_learn(arrests, draw_only):
     with pytest.raises(errors.ParameterError, match="PCA is needed, got scikit-learn's Trunc"):
         report(decomposition.TruncatedSVD(2).fit(arrests), arrests)
     sklearn_pca = decomposition.PCA(2).fit(arrests)
+    sklearn_pca.components_[0] *= -1  # as earlier versions of scikit-learn may
+    scores = Page(report(sklearn_pca, arrests, bootstrap=2)).column("table-rows", 1)
+    np.testing.assert_allclose(
+        sorted(scores), sorted(sklearn_pca.transform(arrests)[:, 0]), rtol=1e-9
+    )
     assert "explain 99.3%" in Page(report(sklearn_pca, arrests)).text
     for rows in (None, arrests[:20]):
         with pytest.raises(errors.NotAvailableError, match="needs the rows of the fit"):

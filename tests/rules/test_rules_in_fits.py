@@ -184,6 +184,22 @@ def test_rules_that_need_rows_are_refused_without_them(X, tmp_path):
     assert PCA("cv").fit(tmp_path / "x.npy").n_components_ == PCA("cv").fit(X).n_components_
 
 
+def test_parallel_compares_a_correlation_matrix_with_correlations():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 8))
+    X[:, :3] += 0.8 * rng.standard_normal((20, 1))
+    R, deviations = np.corrcoef(X.T), X.std(axis=0, ddof=1)
+    model = PCA("parallel", scale="unit").fit(X)
+    for other in (
+        PCA.from_covariance((R + R.T) / 2, n_samples=20, n_components="parallel"),
+        PCA("parallel").fit((X - X.mean(axis=0)) / deviations),
+        PCA("parallel", scale=deviations).fit(X),
+    ):
+        # The same tables are drawn, so only the rounding of the quantiles differs.
+        quantiles = other.decision_.threshold
+        np.testing.assert_allclose(quantiles, model.decision_.threshold, rtol=1e-9)
+
+
 def test_without_a_number_of_rows_only_some_rules_answer(X):
     C = np.cov(X.T)
     assert PCA.from_covariance(C, n_components="kaiser").n_components_ == 4

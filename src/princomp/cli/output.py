@@ -167,8 +167,8 @@ def print_summary(model: Any, angles: FloatArray | None = None) -> None:
     if not isinstance(scale, str):
         scale = "none" if fitted.result.scale is None else "given divisors"
     rows, (components, table) = fitted.n_samples, reports.rates_table(model)
-    total = fitted.result.summary.rows if plain else rows
-    count_as = f" that count as {core.total_in_words(total)}" if total != rows else ""
+    total = core.row_total(fitted.result.summary.rows, rows) if plain else ""
+    count_as = f" that count as {total}" if total else ""
     echo(
         f"{'unknown rows' if rows is None else counted(rows, 'row') + count_as} × "
         f"{counted(fitted.schema.p, 'column')}, {'robust, ' * robust}scale {scale}: "

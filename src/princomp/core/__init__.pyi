@@ -77,8 +77,9 @@ from .weights import (
     check_index_of_weights as check_index_of_weights,
     check_total_weight as check_total_weight,
     checked_weights as checked_weights,
+    row_total as row_total,
     total_in_words as total_in_words,
     warn_of_fractional_weights as warn_of_fractional_weights,
-    warn_of_row_total as warn_of_row_total,
     warn_of_small_weights as warn_of_small_weights,
+    warn_of_sum_of_weights as warn_of_sum_of_weights,
 )

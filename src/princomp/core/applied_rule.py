@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # Rules that draw from the rows use a sample of at most this many numbers, but at least this many
 # rows.
 MAX_SAMPLE_NUMBERS, MIN_SAMPLE_ROWS = 2**24, 200
+# Rounding of variances that are 1; those of columns of other units differ by far more.
+_UNIT_TOLERANCE = 1e-12
 
 
 class AppliedRule:
@@ -128,16 +130,18 @@ class AppliedRule:
             if not (beyond > spectrum.resolution).any():
                 count = min(count, fit.n)
         column_scatter = np.delete(np.asarray(self._analysed.column_scatter), self._dropped)
+        column_variances = np.maximum(column_scatter / (summary.rows - 1.0), 0.0)
+        # A correlation matrix and columns that the caller divided have variances of 1, too.
+        has_unit_variances = bool((np.abs(column_variances - 1.0) <= _UNIT_TOLERANCE).all())
+        scaled = isinstance(request.scale, str) and request.scale == "unit"
         return Known(
             variances=spectrum.variances[:columns],
             total=spectrum.total,
             columns=columns,
             rows=None if fit.n is None else float(summary.rows),
-            column_variances=np.maximum(column_scatter / (summary.rows - 1.0), 0.0),
+            column_variances=column_variances,
             centred=request.center,
-            standardised=request.center
-            and isinstance(request.scale, str)
-            and request.scale == "unit",
+            standardised=request.center and (scaled or has_unit_variances),
             resolution=spectrum.resolution,
             complete=complete,
             table=None if why_not else self._table,

@@ -21,9 +21,11 @@ from princomp.core.routes.moments import SCATTER_SEARCH, few_of_many
 from princomp.core.runs import run_context_of
 from princomp.core.schema import TableSchema
 from princomp.core.weights import (
+    any_other_than_one,
     attach_weights,
     checked_weights,
     warn_of_fractional_weights,
+    warn_of_sum_of_weights,
 )
 from princomp.engines import DistributedRows, ProgressCallback, RunContext
 from princomp.errors import NotAvailableError, NotFiniteError, PrincompError
@@ -139,6 +141,9 @@ def fit_rows(
             return fitted
     if run is not None and run.checkpoint is not None:
         request = request._replace(memory=run.checkpoint.limit)
+    weighted = any_other_than_one(weights)
+    if isinstance(data, DistributedRows):
+        weighted = data.has_weights
     filled, left_out = None, 0
     notes: tuple[str, ...] = ()
     if request.fill is not None:
@@ -161,6 +166,7 @@ def fit_rows(
         bytes_read=fit.passes * _nbytes(fit.rows, fit.n),
         dropped=fit.dropped + left_out,
         filled=filled,
+        weighted=weighted,
     )
 
 
@@ -176,6 +182,10 @@ def _solve(
     if outcome.solver is not None:
         choice = choice._replace(solver=outcome.solver)
     notes += outcome.notes + fit.constant_note(outcome.summary)
+    rule, n = fit.request.rule, None if fit.n is None else fit.n - fit.dropped
+    # If weights were given as an array, they are known one by one.
+    if rule is not None and counts_rows(rule) and fit.weights is None and fit.request.decay == 1.0:
+        warn_of_sum_of_weights(n, outcome.summary.rows)
     return Fitted(
         summary=outcome.summary,
         spectrum=outcome.spectrum,
@@ -183,7 +193,7 @@ def _solve(
         scale=outcome.scale,
         centred=fit.request.center,
         dtype=dtype,
-        n_samples=None if fit.n is None else fit.n - fit.dropped,
+        n_samples=n,
         problem=fit.problem,
         route=choice,
         notes=tuple(dict.fromkeys(notes)),
@@ -246,6 +256,7 @@ def fit_summary(
     reason: str = "solved from a kept summary",
     notes: tuple[str, ...] = (),
     faded_by: float | None = None,
+    weighted: bool = False,
 ) -> Fitted:
     """Fit a summary without reading rows. The plan gives ``reason``, then ``notes``.
 
@@ -277,6 +288,7 @@ def fit_summary(
         dropped=dropped,
         mean_known=mean_known,
         faded_by=faded_by,
+        weighted=weighted,
     )
 
 
@@ -312,6 +324,8 @@ def fit_of_components(
     )
 
 
-def truncated_to(fitted: Fitted, k: int) -> Fitted:
-    """A fit with only its first ``k`` components."""
-    return replace(fitted, k=k, spectrum=fitted.spectrum.first(k), decision=None)
+def truncated_to(fitted: Fitted, k: int, wanted: int | float) -> Fitted:
+    """A fit with only its first ``k`` components, for ``n_components=wanted``."""
+    problem = fitted.problem._replace(n_components=wanted)
+    spectrum = fitted.spectrum.first(k)
+    return replace(fitted, k=k, spectrum=spectrum, decision=None, problem=problem)

@@ -19,6 +19,7 @@ from princomp.core.missing import Filled
 from princomp.core.plan import Plan
 from princomp.core.problem import Problem, RouteChoice
 from princomp.core.routes.base import Summary
+from princomp.core.weights import WEIGHT_TOLERANCE
 from princomp.errors import NotAvailableError
 from princomp.io import RowArray
 from princomp.kernels import project
@@ -60,6 +61,8 @@ class Fitted:
         Number of constant columns that do not count as columns (``constant="drop"``).
     faded_by : float, optional
         The decay of the stream, if rows have faded; 1 if those of a merged fit have.
+    weighted : bool
+        Whether weights other than 1 were given.
     """
 
     summary: Summary
@@ -81,6 +84,7 @@ class Fitted:
     decision: Decision | None = None
     uncounted: int = 0
     faded_by: float | None = None
+    weighted: bool = False
 
     # Methods in modules of their own. The last four are those of the probabilistic model (Tipping
     # & Bishop 1999).
@@ -129,6 +133,17 @@ class Fitted:
     def rates(self) -> FloatArray:
         """Contribution rates (k,)."""
         return frozen(self.spectrum.rates[: self.k].copy())
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether rows of the fit count as another number than 1, as far as is known.
+
+        Summaries and older model files do not record it: there, the sum of the weights tells.
+        """
+        n = self.n_samples
+        if n is None or self.weighted:
+            return self.weighted
+        return bool(abs(self.summary.rows - n) > WEIGHT_TOLERANCE * n)
 
     @cached_property
     def singular_values(self) -> FloatArray:

@@ -116,6 +116,7 @@ class LazyFit:
                 reason=_REASON,
                 notes=stream.notes,
                 faded_by=stream.decay if stream.faded else None,
+                weighted=stream.weighted,
             )
         except NotFiniteError:  # more rows do not help
             raise

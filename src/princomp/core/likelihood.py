@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from princomp.core.context import prepared
+from princomp.core.request import constant_columns
 from princomp.linalg import FloatArray, empty, slices, svd
 from princomp.summaries import as_dense
 
@@ -28,6 +30,11 @@ def _noise(fitted: Fitted) -> float:
     """The noise variance, zero if it is below the resolution."""
     noise = fitted.noise_variance
     return noise if noise > fitted.spectrum.resolution else 0.0
+
+
+def _uncounted(fitted: Fitted) -> NDArray[np.intp] | slice:
+    """Indices of the constant columns that do not count; they have no noise."""
+    return constant_columns(fitted.summary) if fitted.uncounted else slice(0)
 
 
 def variances_left_out(fitted: Fitted, directions: int) -> FloatArray:
@@ -56,6 +63,8 @@ def covariance(fitted: Fitted) -> FloatArray:
     axes, noise = fitted.spectrum.axes[: fitted.k], _noise(fitted)
     model = (axes.T * (fitted.variances - noise)) @ axes
     model.flat[:: fitted.p + 1] += noise
+    uncounted = _uncounted(fitted)
+    model[uncounted, uncounted] = 0.0
     if fitted.scale is not None:
         model *= fitted.scale[:, None]
         model *= fitted.scale
@@ -75,6 +84,8 @@ def precision(fitted: Fitted) -> FloatArray:
     model = (axes.T * inverse) @ axes
     if noise:
         model.flat[:: fitted.p + 1] += 1.0 / noise
+        uncounted = _uncounted(fitted)
+        model[uncounted, uncounted] = 0.0
     if fitted.scale is not None:
         model /= fitted.scale[:, None]
         model /= fitted.scale
@@ -86,7 +97,7 @@ def log_likelihood(fitted: Fitted, data: RowArray) -> FloatArray:
 
     If the model has no noise and fewer than p components above the resolution, the density is
     that within the span of these components, and −inf for a row outside it. For a row with NaN
-    it is NaN.
+    it is NaN. Columns that do not count make no difference.
     """
     fitted.require_mean()
     out = empty(data.shape[0])
@@ -95,6 +106,7 @@ def log_likelihood(fitted: Fitted, data: RowArray) -> FloatArray:
         rows = (as_dense(data[part]).astype(np.float64) - fitted.mean) - fitted.mean_low
         if fitted.scale is not None:
             rows /= fitted.scale
+        rows[:, _uncounted(fitted)] *= 0.0  # NaN stays
         out[part] = _log_density(fitted, rows, float(np.finfo(data.dtype).eps))
     if fitted.scale is not None:
         out -= _log_volume(fitted, fitted.scale)
@@ -106,12 +118,14 @@ def _log_volume(fitted: Fitted, scale: FloatArray) -> float:
     if not _noise(fitted) and fitted.n_resolved < fitted.p:
         axes = fitted.spectrum.axes[: fitted.n_resolved]
         scale = svd(axes * scale)[1]
+    else:
+        scale = np.delete(scale, _uncounted(fitted))
     return float(np.sum(np.log(scale)))
 
 
 def _log_density(fitted: Fitted, rows: FloatArray, unit: float) -> FloatArray:
     """Log density (m,) of centred and scaled rows (m, p), given with unit roundoff ``unit``."""
-    p, noise = fitted.p, _noise(fitted)
+    p, noise = fitted.counted, _noise(fitted)
     n_axes = fitted.k if noise else fitted.n_resolved
     axes, variances = fitted.spectrum.axes[:n_axes], fitted.variances[:n_axes]
     scores = rows @ axes.T
@@ -121,8 +135,8 @@ def _log_density(fitted: Fitted, rows: FloatArray, unit: float) -> FloatArray:
     logs = float(np.sum(np.log(variances)))
     if noise:
         squares = squares + distance / noise
-        logs += (fitted.counted - n_axes) * np.log(noise)
-        return -0.5 * (squares + logs + fitted.counted * np.log(2 * np.pi))
+        logs += (p - n_axes) * np.log(noise)
+        return -0.5 * (squares + logs + p * np.log(2 * np.pi))
     density = -0.5 * (squares + logs + n_axes * np.log(2 * np.pi))
     if n_axes == p:
         return density

@@ -193,14 +193,9 @@ def _hint_for_mergeable(fitted: Fitted, rank: int) -> str:
     # Weights below 1 leave fewer components than rows.
     if components_fit and fitted.summary.rows >= rank:
         size = format_bytes(8 * rank * p)  # less than a scatter
-        if fitted.problem.n_components is None:
-            return (
-                "take the model before truncated(k), and call truncated afterwards: all "
-                f"{rank:,} components, of {size}, stand for the rows"
-            )
         return (
-            f"fit with n_components=None: all {rank:,} components, of {size}, stand for the rows "
-            "(then truncated(k) keeps k of them)"
+            f"take a model with n_components=None: all {rank:,} components, of {size}, stand for "
+            "the rows (call truncated(k) afterwards)"
         )
     if _memory_to_add(p) <= available:
         scatter = format_bytes(8 * p * p)

@@ -125,6 +125,7 @@ _FIELDS = {
     "mean_known": Field(values.FLAG, "fitted.mean_known"),
     "uncounted": Field(values.COUNT, "fitted.uncounted", default=0),
     "faded_by": Field(values.optional(values.PROBABILITY), "fitted.faded_by", default=None),
+    "weighted": Field(values.FLAG, "fitted.weighted", default=False),
     "filled": Field(values.optional(_FILLED), default=None),
     "decision": Field(values.optional(_DECISION), default=None),
 }

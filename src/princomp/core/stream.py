@@ -28,7 +28,7 @@ from princomp.core.mergeable_summary import (
 )
 from princomp.core.request import Request
 from princomp.core.row_buffer import RowBuffer
-from princomp.core.weights import WEIGHT_TOLERANCE
+from princomp.core.weights import WEIGHT_TOLERANCE, any_other_than_one
 from princomp.engines import DistributedRows, drop_incomplete, first_counted_fault, fold
 from princomp.errors import NotAvailableError, ParameterError, ShapeError, counted, warn
 from princomp.linalg import EPS, default_threads, one_blas_thread
@@ -99,6 +99,8 @@ class Stream:
     notes: tuple[str, ...] = ()
     # Whether any row has faded, here or in a stream that was merged with this one.
     faded = False
+    # Whether weights other than 1 were given.
+    weighted = False
     # Number of summaries of more than a block that were merged, since the stream was made.
     _merges = 0
 
@@ -167,6 +169,7 @@ class Stream:
             stream.notes = (*stream.notes, _FROM_COMPONENTS)
         if fitted.faded_by is not None:
             stream.decay, stream.faded = fitted.faded_by, True
+        stream.weighted = fitted.weighted
         stream.dtype = fitted.dtype
         stream.rows_seen = fitted.n_samples + fitted.dropped
         stream.dropped = fitted.dropped
@@ -184,6 +187,7 @@ class Stream:
         stream = copy(self)
         stream._summary, stream._buffer = self._kind.empty(self.p), RowBuffer()
         stream.dtype, stream.continued_fits, stream.faded = None, frozenset(), False
+        stream.weighted = False
         stream.rows_seen = stream.dropped = stream.bytes_read = stream._merges = 0
         return stream
 
@@ -249,6 +253,7 @@ class Stream:
         self._buffer = buffer.appended(*_slice_rows(rows, weights, stop, n), max_buffered)
         self.dtype = _wider(self.dtype, rows.dtype)
         self.faded |= self.decay != 1.0
+        self.weighted |= any_other_than_one(weights)
         self.rows_seen += n
         self.bytes_read += stored_bytes(rows)
 
@@ -264,6 +269,7 @@ class Stream:
         self._merges += 1
         self._summary = self._with_merge_error(self._summary.merge(folded.summary))
         self.dtype = _wider(self.dtype, rows.dtype)
+        self.weighted |= rows.has_weights
         self.rows_seen += folded.rows
         self.dropped += folded.dropped
         self.bytes_read += rows.nbytes or folded.rows * rows.p * rows.dtype.itemsize
@@ -305,6 +311,7 @@ class Stream:
         if not remaining and abs(added - folded.summary.rows) <= WEIGHT_TOLERANCE * added:
             total.check_same_rows(folded.summary)
             self._summary = kind.empty(self.p)  # a difference would leave rounding errors
+            self.weighted = False
         else:
             self._summary = total.remove(folded.summary)
             remaining = remaining or total.count  # rows that have lost a part of their weight
@@ -361,6 +368,7 @@ class Stream:
         if self.decay != 1.0:  # the other rows follow these
             mine = mine.faded(self.decay**other.rows_seen)
         self.faded |= other.faded or self.decay != 1.0
+        self.weighted |= other.weighted
         self._merges += 1 + other._merges
         total = self._with_merge_error(mine.merge(theirs))
         self._summary, self._kind, self._buffer = total, kind_of(total), RowBuffer()

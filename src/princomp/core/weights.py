@@ -19,6 +19,8 @@ _SUM_ABOVE_ONE = 1.0 + 1e-5
 _AS_FREQUENCIES = "w * w.sum() / (w**2).sum()"
 # With a sum of s, variances are s / (s − 1) times as large as for a large sum: 1.1 times.
 _FEW_ROWS = 11.0
+# Σw² / Σw of weights that were divided by this share, to the digits that users give.
+_MAX_EFFECTIVE = 1.001
 
 
 def attach_weights(
@@ -123,6 +125,11 @@ def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
     return weights
 
 
+def any_other_than_one(weights: Weights) -> bool:
+    """Whether there are weights, and not all of them are 1."""
+    return weights is not None and bool((weights != 1.0).any())
+
+
 def gives_variance(total: float) -> bool:
     """Whether the weights are large enough to compute a variance.
 
@@ -173,10 +180,10 @@ def are_frequencies(weights: Weights) -> bool:
         return True
     if (np.abs(weights - np.rint(weights)) <= WEIGHT_TOLERANCE * weights).all():
         return True
-    # Then Σw² <= Σw, to the digits that users give. Squares of undivided weights might overflow.
+    # Then Σw² <= Σw. Squares of undivided weights might overflow.
     largest = float(weights.max())
     relative = weights / largest
-    return largest * float(relative @ relative) <= 1.001 * float(relative.sum())
+    return largest * float(relative @ relative) <= _MAX_EFFECTIVE * float(relative.sum())
 
 
 def warn_of_fractional_weights(weights: Weights) -> None:
@@ -184,6 +191,16 @@ def warn_of_fractional_weights(weights: Weights) -> None:
     if weights is not None and not are_frequencies(weights):
         with np.errstate(over="ignore"):
             warn_of_row_total(len(weights), float(weights.sum()))
+
+
+def warn_of_sum_of_weights(n: int | None, total: float) -> None:
+    """Warn as `warn_of_fractional_weights` does, where only the sum of the weights is known.
+
+    Weights that make rows count as their effective number do not add up to more than there are
+    rows.
+    """
+    if n is not None and total > _MAX_EFFECTIVE * n and total % 1.0:
+        warn_of_row_total(n, total)
 
 
 def warn_of_row_total(n: int, total: float) -> None:
@@ -203,3 +220,13 @@ def total_in_words(total: float) -> str:
     ('420,000', '327.4')
     """
     return f"{total:,.0f}" if 1e3 <= total < 1e15 else f"{total:,.4g}"
+
+
+def row_total(total: float, n: int | None) -> str:
+    """Return the number that n rows count as, in words; "" if it is n, to the digits shown.
+
+    >>> row_total(428.00000000000006, 428), row_total(327.4321, 300)
+    ('', '327.4')
+    """
+    words = "" if n is None else total_in_words(total)
+    return "" if n is None or words == total_in_words(n) else words

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 from scipy import special
 
-from princomp.core import Fitted, warn_of_row_total
+from princomp.core import Fitted, warn_of_sum_of_weights
 from princomp.diagnostics.arguments import ignoring_rows, shared_docs
 from princomp.diagnostics.models import (
     fitted_of,
@@ -139,10 +139,8 @@ def bartlett(model: PCA) -> Bartlett:
             hint=f"the test needs at least {int(1 + (2 * p + 5) / 6) + 1} rows",
         )
     _warn_of_filled_cells(fitted, "Bartlett's test rejects too often")
-    # Of the weights only the sum is known. Weights that make rows count as their effective number,
-    # and decay, do not add up to more than there are rows.
-    if fitted.n_samples is not None and n > fitted.n_samples and n % 1.0:
-        warn_of_row_total(fitted.n_samples, n)
+    if fitted.faded_by is None:
+        warn_of_sum_of_weights(fitted.n_samples, n)
     df = p * (p - 1) // 2
     values = scipy.linalg.eigvalsh(correlation)
     if values[0] <= _rounding_error(fitted):

@@ -35,8 +35,7 @@ def warn_without_weights(
     ``results`` depend on the weights, as a noun in the plural for the message; ``advice`` says
     what to do.
     """
-    n = fitted.n_samples
-    if sample_weight is None and n is not None and float(fitted.summary.rows) != n:
+    if sample_weight is None and fitted.has_weights:
         warn(
             f"the fit used weights, and none are given: {results} are those of rows of weight 1. "
             f"{advice}"

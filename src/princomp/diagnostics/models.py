@@ -72,7 +72,8 @@ def fitted_of(model: object) -> Fitted:
 def solvers_with_covariance(fitted: Fitted) -> str:
     """The option by which a fit of such a table keeps what all variances follow from."""
     is_wide = fitted.n_samples is not None and fitted.p > fitted.n_samples
-    return "svd_solver='full'" + " or 'covariance_eigh'" * (not is_wide)
+    ours = "princomp.PCA and " if fitted.route.solver == "given" else ""  # one of scikit-learn
+    return f"{ours}svd_solver='full'" + " or 'covariance_eigh'" * (not is_wide)
 
 
 def not_a_pca(model: object, hint: str, sklearn_hint: str) -> ParameterError:

@@ -20,8 +20,18 @@ from princomp.errors import (
     ParameterError,
     PrincompError,
     ShapeError,
+    warn,
 )
-from princomp.linalg import FloatArray, binary_exponent, eigh, eigh_top, empty, one_blas_thread
+from princomp.io import listed
+from princomp.linalg import (
+    EPS,
+    FloatArray,
+    binary_exponent,
+    eigh,
+    eigh_top,
+    empty,
+    one_blas_thread,
+)
 from princomp.summaries import Columns, Extremes, Weights, divisors
 
 # Largest number of rows of a resample, counted in float64.
@@ -41,6 +51,8 @@ _MAX_PRODUCTS, _MAX_SCATTERS = 2**21, 2**21
 _CANCELLED = 1e-6
 # If fewer than this share of the eigenvectors are needed, only those are computed.
 _TOP_SHARE = 0.2
+# A variance that is off by more than this share is lost.
+_LOST_SHARE = 0.01
 
 
 def bootstrap_rows(
@@ -78,6 +90,7 @@ def bootstrap_rows(
             place={"parameter": "n"},
             hint="ask for fewer resamples, or for fewer components (model.truncated(k))",
         )
+    _warn_of_lost_variances(table)
     axes = np.asarray(fitted.spectrum.axes[:k], dtype=np.float64)
     loadings = fitted.loadings
     parts, done = [], 0
@@ -266,6 +279,36 @@ def resample(table: Table, n: int, rng: np.random.Generator) -> Iterator[Resampl
         else:
             parts = [_analyse_by_rows(table, count.astype(np.float64)) for count in counts]
             yield Resamples(*(np.stack(part) for part in zip(*parts, strict=True)))
+
+
+def _warn_of_lost_variances(table: Table) -> None:
+    """Warn of variances that a fit from the rows resolves, and one from their products does not.
+
+    Where products may lose them, the table itself is analysed as a resample is. Products of columns
+    in very different units may well keep them.
+    """
+    fitted, p = table.model.result, table.rows.shape[1]
+    variances, spectrum = fitted.variances, fitted.spectrum
+    may_be_lost = variances < p * EPS * spectrum.largest / _LOST_SHARE
+    may_be_lost &= variances > spectrum.resolution
+    if not may_be_lost.any():
+        return
+    counts, size = table.probabilities * table.size, float(table.size)
+    if p <= _FEW_COLUMNS:
+        found = _analyse_by_products(table, counts[None]).variances[0]
+    else:
+        found = _analyse_by_rows(table, counts).variances
+    # Mean squares, since the weights were rounded to a whole number of rows.
+    found, n = found * ((size - 1.0) / size), float(fitted.summary.rows)
+    expected = variances * ((n - 1.0) / n)
+    lost = np.flatnonzero(may_be_lost & ~(np.abs(found - expected) <= _LOST_SHARE * expected))
+    if lost.size:
+        names = listed([f"PC{a + 1}" for a in lost])
+        warn(
+            f"the bootstrap squares the rows, and rounding hides the variance of {names}, whose "
+            "intervals and angles are unreliable. Leave out, or divide, columns that vary far more "
+            "than others"
+        )
 
 
 def _analyse_by_products(table: Table, counts: FloatArray) -> Resamples:

@@ -213,7 +213,9 @@ def rotate(
     ConvergenceWarning
         When varimax has not converged after 1,000 sweeps.
     UserWarning
-        When the model keeps all components: each may then stand for a single column.
+        When the model keeps all components: each may then stand for a single column. With
+        ``center=False``: variances, covariances and correlations are then mean products, about
+        zero.
 
     Examples
     --------
@@ -312,6 +314,12 @@ def _check_arguments(model: PCA, method: str, kaiser: bool, power: float) -> Non
         warn(
             f"all {fitted.k} components are rotated, so each may stand for a single column: fit "
             "with a smaller n_components, or rotate model.truncated(k)"
+        )
+    if not fitted.centred:
+        warn(
+            "the model has center=False, so the rotation is about zero: rotated scores have mean "
+            "squares of 1, not variances, and factor_correlations and structure are mean products, "
+            "not correlations and covariances"
         )
 
 

@@ -7,7 +7,7 @@ from .base import (
     transform_output as transform_output,
 )
 from .choosing import choices_and_model as choices_and_model, choose as choose
-from .derived import with_names as with_names
+from .derived import with_names as with_names, with_signs as with_signs
 from .estimator import PCA as PCA
 from .functions import pca as pca, svd as svd
 from .incremental import IncrementalPCA as IncrementalPCA

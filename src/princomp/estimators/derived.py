@@ -36,6 +36,7 @@ from princomp.io import (
     is_frame,
     refuse_duplicates,
 )
+from princomp.linalg import FloatArray
 from princomp.rules import Rule, for_fraction
 from princomp.summaries import Columns, Moments, Sketch, Triangle, check_order_of_labels
 
@@ -313,7 +314,8 @@ def truncated(self: P, n_components: int | float | str | Rule | None) -> P:
         if isinstance(k, float) and fitted.k:
             k = for_fraction(fitted.rates, k)
         if isinstance(k, int) and k <= fitted.k:
-            return _copy_with(self, truncated_to(fitted, k), n_components=n_components)
+            wanted = n_components if isinstance(n_components, float) else k
+            return _copy_with(self, truncated_to(fitted, k, wanted), n_components=n_components)
     return _refitted(self, n_components=n_components)
 
 
@@ -322,6 +324,16 @@ def with_names(model: P, names: Sequence[str]) -> P:
     renamed = _copy_with(model, model._result)
     renamed._schema = _make_schema(type(model), len(names), names)
     return renamed
+
+
+def with_signs(model: P, axes: FloatArray) -> P:
+    """Return a copy of a fitted model whose components point the same way as ``axes`` (k, p)."""
+    fitted = model._result
+    own = fitted.spectrum.axes.copy()
+    opposite = np.einsum("ij,ij->i", own[: len(axes)], axes) < 0
+    own[: len(axes)][opposite] *= -1
+    spectrum = replace(fitted.spectrum, axes=own, signs_given=True)
+    return _copy_with(model, replace(fitted, spectrum=spectrum))
 
 
 def _refitted(model: P, **changes: object) -> P:
@@ -342,6 +354,7 @@ def _refitted(model: P, **changes: object) -> P:
         mean_known=fitted.mean_known,
         dropped=fitted.dropped,
         faded_by=fitted.faded_by,
+        weighted=fitted.weighted,
     )
     if fitted.filled is not None:
         note = f"{fitted.filled}; under the first parameters"

@@ -19,7 +19,7 @@ from princomp.core import (
     is_number,
     warn_of_fractional_weights,
 )
-from princomp.estimators import PCA
+from princomp.estimators import PCA, with_signs
 from princomp.io import atomic_write, check_writable, read_table
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ def report(
     Parameters
     ----------
     model : PCA
-        Fitted. Also a PCA or IncrementalPCA of scikit-learn, with the rows of its fit, or a
-        pipeline that ends in a PCA.
+        Fitted. Also a PCA or IncrementalPCA of scikit-learn, with the rows of its fit (which are
+        fitted again; signs stay the same), or a pipeline that ends in a PCA.
     X : array, sparse array, frame, path or batches, of shape (n, p), optional
         The rows of the fit, or others, read several times. Without them, sections about rows
         are replaced by a sentence. For a pipeline, the rows that go into it.
@@ -263,7 +263,7 @@ def _as_princomp_model(model: object, X: object) -> tuple[PCA, Any]:
         refitted = PCA(converted.n_components_, whiten=converted.whiten).fit(fit_rows)
         found, expected = refitted.explained_variance_, converted.explained_variance_
         if np.allclose(found, expected, rtol=_VARIANCE_RTOL, atol=0.0):
-            return refitted, rows
+            return with_signs(refitted, converted.components_), rows
     raise errors.NotAvailableError(
         "scikit-learn's PCA does not keep the variances of the columns, so a report of "
         "it needs the rows of the fit",

@@ -15,7 +15,6 @@ from princomp.io import are_dates
 from princomp.reports.documents import column_names, component_names
 from princomp.reports.request import Request
 from princomp.reports.text import shorten
-from princomp.rules import name_of
 
 # Rules that need only the variances, and are fast.
 _RULES = ("kaiser", "broken-stick", "elbow", "gavish-donoho")
@@ -42,8 +41,8 @@ def describe_analysis(request: Request) -> Iterator[str]:
     n, names = fitted.n_samples, variable_names(model)
     total, data = request.row_total, request.data if request.training else None
     yield texts("analysed", n, fitted.p, names, data, total)
-    if total:
-        yield texts("weights", total)
+    if fitted.has_weights:
+        yield texts("weights", total or f"{n:,}")
     constant: list[str] = []
     scale = model.scale if fitted.scale is not None else "none"
     if not isinstance(scale, str):
@@ -90,15 +89,14 @@ def describe_results(request: Request) -> Iterator[str]:
 
 
 def _choice(request: Request) -> tuple[str, object]:
-    n_components, decision = request.model.n_components, request.fitted.decision
+    n_components, decision = request.fitted.problem.n_components, request.fitted.decision
     if decision is not None:
         return "decision", (decision.rule, decision.reason)
     if isinstance(n_components, float) and 0 < n_components < 1:
         return "share", f"{n_components:.10g}"
     if n_components is None:  # some solvers then leave out the last one, as scikit-learn's do
         return "all" if request.fitted.k == request.max_components else "most", ""
-    name = name_of(n_components)
-    return ("rule", name) if isinstance(name, str) else ("number", "")
+    return ("rule", n_components) if isinstance(n_components, str) else ("number", "")
 
 
 def _other_rules(request: Request) -> Iterator[str]:

@@ -21,7 +21,6 @@ from princomp.reports import narrative, tables
 from princomp.reports.figures import figure_parts
 from princomp.reports.request import ReportedRows, Request
 from princomp.reports.text import environment, shorten
-from princomp.rules import name_of
 
 # More would be slow to draw, and make the page several megabytes large.
 MAX_POINTS = 3000
@@ -131,7 +130,7 @@ def _rounded(values: FloatArray, digits: int = 5) -> list[float | None]:
 def _provenance(request: Request) -> dict[str, list[tuple[str, str]]]:
     """Return the names and values of each topic."""
     model, fitted, bootstrap = request.model, request.fitted, request.bootstrap
-    defaults, scale = type(model)(), model.scale
+    defaults, scale = type(model)(), None if fitted.scale is None else model.scale
     plan = fitted.plan
     certificate = shown_certificate(fitted.certificate, fitted.spectrum, fitted.k)
     known = certificate.residuals[~np.isnan(certificate.residuals)]
@@ -157,7 +156,7 @@ def _provenance(request: Request) -> dict[str, list[tuple[str, str]]]:
             ("bytes read", f"{certificate.bytes_read:,}"),
         ],
         "Parameters": [
-            ("n_components", str(name_of(model.n_components))),
+            ("n_components", str(fitted.problem.n_components)),
             ("scale", str(scale) if isinstance(scale, str | None) else "given divisors"),
             *[
                 (name, _in_words(value) + unfaded * (name == "decay"))

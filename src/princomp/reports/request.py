@@ -17,7 +17,7 @@ from princomp.core import (
     Verdict,
     are_frequencies,
     checked_weights,
-    total_in_words,
+    row_total,
     verdicts,
 )
 from princomp.estimators import PCA
@@ -130,8 +130,7 @@ class Request:
     @property
     def row_total(self) -> str:
         """The number that the rows of the fit count as, by their weights; "" if it is theirs."""
-        total, n = float(self.fitted.summary.rows), self.fitted.n_samples
-        return "" if n is None or total == n else total_in_words(total)
+        return row_total(float(self.fitted.summary.rows), self.fitted.n_samples)
 
     @cached_property
     def has_frequencies(self) -> bool:
@@ -187,8 +186,7 @@ def reported_rows(
     fitted = diagnostics.fitted_of(model)
     names = component_names(min(fitted.k, _MAX_COMPONENTS))
     count_known = fitted.n_samples is not None
-    weighted = count_known and fitted.summary.rows != fitted.n_samples
-    without_weights = weighted and sample_weight is None
+    without_weights = fitted.has_weights and sample_weight is None
     table = diagnostics.rows(
         model,
         X,
