@@ -194,7 +194,7 @@ def _hint_for_mergeable(fitted: Fitted, rank: int) -> str:
     if components_fit and fitted.summary.rows >= rank:
         size = format_bytes(8 * rank * p)  # less than a scatter
         return (
-            f"take a model with n_components=None: all {rank:,} components, of {size}, stand for "
+            f"use a fit with n_components=None: all {rank:,} components, of {size}, stand for "
             "the rows (call truncated(k) afterwards)"
         )
     if _memory_to_add(p) <= available:

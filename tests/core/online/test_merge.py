@@ -272,7 +272,7 @@ def test_the_hint_for_a_truncated_model_works(monkeypatch):
     ):
         with pytest.raises(NotAvailableError, match=f"^{name} kept no scatter") as caught:
             models[0].merge(models[1])
-        assert caught.value.hint.startswith("take a model with n_components=None: all")
+        assert caught.value.hint.startswith("use a fit with n_components=None: all")
     merged, variances = one.merge(other).truncated(2), truth(X)[0]
     error = 8 * 400 * EPS * variances.sum()
     np.testing.assert_allclose(merged.explained_variance_, variances[:2], rtol=0, atol=error)
