@@ -144,7 +144,7 @@ def test_a_fit_resumes_from_a_checkpoint_in_the_middle(rng, small_blocks, tmp_pa
 def test_blocks_of_the_default_width_are_added_accurately(monkeypatch, rng):
     monkeypatch.undo()
     rows = rng.standard_normal((2 * block_rows(1100) + 5, 1100)).astype("f4")
-    assert Moments.adds_in_place(1100)
+    assert Moments.adds_in_place(1100, sparse=False)
     found = fold(Moments, rows).summary
     some = np.r_[:40, 1070:1100]
     true = np.cov(rows[:, some].astype("f8"), rowvar=False) * (len(rows) - 1)

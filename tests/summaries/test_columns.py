@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from helpers import EPS, EPS32
 from princomp.errors import NotFiniteError
@@ -73,6 +74,24 @@ def test_huge_rows_of_hardly_any_weight_leave_no_trace(size, rng):
     columns, expected = Columns.of(rows, weights), Columns.of(rows[2000:])
     np.testing.assert_allclose(columns.mean, expected.mean, rtol=1e-14)
     np.testing.assert_allclose(columns.column_scatter, expected.column_scatter, rtol=1e-13)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sparse_rows_are_summed_again_only_about_means_that_cancel(weighted, rng, monkeypatch):
+    """A constant column is summed about one of its values, so it needs no third pass."""
+    calls = []
+    sums = columns.stored_sums_about
+    monkeypatch.setattr(columns, "stored_sums_about", lambda *a: calls.append(1) or sums(*a))
+    X = np.where(rng.random((300, 6)) < 0.1, rng.standard_normal((300, 6)), 0.0)
+    weights = rng.random(300) + 0.5 if weighted else None
+    Columns.of(sp.csr_array(X), weights)
+    assert len(calls) == 1
+    X[:, 0], X[:, 2] = 0.1, 0.7
+    found = Columns.of(sp.csr_array(X), weights)
+    assert len(calls) == 1 + 2
+    assert found.mean[[0, 2]].tolist() == [0.1, 0.7]
+    assert found.column_scatter[[0, 2]].tolist() == [0.0, 0.0]
+    assert found.mean_low[[0, 2]].tolist() == [0.0, 0.0]
 
 
 @every_dtype

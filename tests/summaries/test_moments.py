@@ -113,6 +113,8 @@ def test_arguments_that_are_not_rows_or_summaries_are_refused(rng):
         (lambda: moments.remove(None), ParameterError, "NoneType cannot be removed"),
         (lambda: moments.remove(sketch), ParameterError, "Sketch cannot be removed"),
         (lambda: sketch.remove(moments), ParameterError, "Moments cannot be removed"),
+        (lambda: sketch.remove(Columns.of(X)), ParameterError, "Columns cannot be removed"),
+        (lambda: moments.remove(Triangle.of(X)), ParameterError, "Triangle cannot be removed"),
         (lambda: sketch.merge(Moments.of(X[:, :2])), ShapeError, "4 columns .* 2 columns"),
         (lambda: Moments.of(X[:, 0]), ShapeError, "not two-dimensional"),
         (lambda: Moments.of(X, np.ones(5)), ShapeError, "5 weights, and there are 30 rows"),

@@ -7,7 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from helpers import EPS, EPS32
+from princomp.linalg import CACHE_LINE
 from princomp.summaries import Columns, Moments, SketchOf
+from princomp.summaries.dense_rows import DenseRows
 from princomp.summaries.moments import sparse_sums
 from princomp.summaries.sparse_rows import SparseRows
 
@@ -142,6 +144,22 @@ def test_duplicate_and_unsorted_entries_are_summed_first():
     rows = sp.csr_array(([1.0, 2.0, 4.0], [1, 0, 1], [0, 3]), shape=(1, 3))
     *_, scatter = sparse_sums(sp.vstack([rows, sp.csr_array((3, 3))], format="csr"), None)
     np.testing.assert_array_equal(scatter, np.outer([2.0, 5, 0], [2.0, 5, 0]))
+    zero = np.zeros(3)
+    products = SparseRows.of(rows, zero, zero, np.ones(3), None, None)
+    assert products.row_products().item() == products.row_images(np.ones((1, 1))).item() == 29.0
+
+
+def test_as_many_vectors_are_multiplied_at_once_as_fill_a_cache_line():
+    for dtype in (np.float32, np.float64):
+        data, zero = table(50, 20, dtype=dtype), np.zeros(20)
+        plain, divided = (
+            SparseRows.of(sp.csr_array(data), zero, zero, np.ones(20), divisor, None)
+            for divisor in (None, np.ones(20))
+        )
+        dense = DenseRows.of(data, zero, zero, None, None)
+        for rows in (plain, divided, dense):
+            assert rows.vectors_at_once * rows.lowest_dtype.itemsize == CACHE_LINE
+        assert (plain.lowest_dtype, divided.lowest_dtype) == (dtype, np.float64)
 
 
 @pytest.mark.parametrize("kind", [Moments, Columns, SketchOf(6)])
