@@ -99,6 +99,13 @@ def test_the_mean_is_subtracted_first_unless_rows_spread_around_zero(mean, sprea
     np.testing.assert_allclose(sums.squares, expected, rtol=256 * EPS)
 
 
+def test_the_first_fault_is_that_of_the_first_row():
+    space, mask = Space(np, None, "host", np.asarray), np.zeros((4, 3), dtype=bool)
+    assert space.first_true(mask) is None
+    mask[3, 0] = mask[2, 2] = mask[2, 1] = True
+    assert space.first_true(mask) == (2, 1)
+
+
 def test_an_empty_triangle_has_no_scatter_on_a_device(rng):
     space = rows_on_device(np.zeros((1, P))).space
     empty = summary_on(space, Triangle.empty(P))
