@@ -169,7 +169,7 @@ def _of_sparse(block: CSR, weights: Weights) -> Columns:
             unstored[count == m] = 0.0
         offset = (sums - unstored * shift) / total_weight
         squares = squares + unstored * shift * shift
-        scatter = np.maximum(squares - total_weight * offset * offset, 0.0)
+        scatter = squares - total_weight * offset * offset
         mean, low = two_sum(shift, offset)
         cancelled = ~(squares <= _CANCELLED * scatter)
         if not cancelled.any():
