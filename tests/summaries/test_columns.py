@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from helpers import EPS, EPS32
 from princomp.errors import NotFiniteError
+from princomp.kernels import entries_of
 from princomp.linalg import threads
 from princomp.summaries import Columns, columns
 
@@ -92,6 +93,14 @@ def test_sparse_rows_are_summed_again_only_about_means_that_cancel(weighted, rng
     assert found.mean[[0, 2]].tolist() == [0.1, 0.7]
     assert found.column_scatter[[0, 2]].tolist() == [0.0, 0.0]
     assert found.mean_low[[0, 2]].tolist() == [0.0, 0.0]
+
+
+def test_the_weight_of_cells_that_are_not_stored_is_exact_down_to_the_smallest_double(rng):
+    weights = np.r_[1.0, 3e-200, 1e-310, 5e-324, rng.random(60)]
+    cells = np.ones((64, 5))
+    cells[[1, 2, 3, 63], [1, 2, 3, 4]] = cells[2, 3] = 0.0
+    found = columns._weight_not_stored(entries_of(sp.csr_array(cells)), weights)
+    assert found.tolist() == [0.0, 3e-200, 1e-310, 1e-310 + 5e-324, weights[63]]
 
 
 @every_dtype
