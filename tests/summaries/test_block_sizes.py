@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from princomp.summaries import Columns, block_rows, blocks, panel_rows, sketch, wide_block_rows
+from princomp.kernels import wide
+from princomp.summaries import (
+    Columns,
+    Extremes,
+    Moments,
+    PairOf,
+    SketchOf,
+    block_rows,
+    blocks,
+    panel_rows,
+    sketch,
+    wide_block_rows,
+)
 from princomp.summaries.blocks import blocks_per_task, is_added_in_place, stored_bytes
 from princomp.summaries.space import Space
 
@@ -55,9 +67,17 @@ def test_rows_on_a_device_are_as_many_as_the_size_of_a_block_allows():
     assert space.rows_at_a_time(2000) == 2000  # products of p × p numbers take the most time
 
 
-def test_kinds_without_a_way_to_add_in_place_are_merged():
-    assert not is_added_in_place(Columns, 10**6, sparse=False)
-    assert not is_added_in_place(object(), 3, sparse=True)
+def test_large_summaries_of_many_columns_are_added_to_in_place():
+    for kind, columns, sparse, expected in (
+        (Moments, wide.MIN_COLUMNS - 1, False, False),
+        (Moments, 2 * wide.MIN_COLUMNS, False, True),
+        (Moments, 2 * wide.MIN_COLUMNS, True, False),
+        (SketchOf(2), 3, True, True),
+        (PairOf(SketchOf(2), Extremes), 3, False, True),
+        (PairOf(Moments, Extremes), 3, False, False),
+        (Columns, 10**6, False, False),
+    ):
+        assert is_added_in_place(kind, columns, sparse=sparse) is expected
 
 
 def test_the_bytes_of_sparse_rows_are_those_of_their_three_arrays():

@@ -99,6 +99,19 @@ def test_the_mean_is_subtracted_first_unless_rows_spread_around_zero(mean, sprea
     np.testing.assert_allclose(sums.squares, expected, rtol=256 * EPS)
 
 
+@pytest.mark.parametrize("right", [None, np.ones((P, 2))])
+def test_squares_that_underflow_are_the_smallest_double(right, rng):
+    """Zero would stand for constant columns."""
+    X = 1e-170 * rng.standard_normal((60, P))
+    X[:, 1:3] = 0.0, 7.0
+    table = rows_on_device(X)
+    sums = sums_of(table, right, drop=False, precise=True)
+    assert sums.squares.tolist() == [5e-324, 0.0, 0.0, 5e-324, 5e-324]
+    if right is None:
+        diagonal = table.space.get(table.space.diagonal(sums.product))
+        assert diagonal.tolist() == sums.squares.tolist()
+
+
 def test_the_first_fault_is_that_of_the_first_row():
     space, mask = Space(np, None, "host", np.asarray), np.zeros((4, 3), dtype=bool)
     assert space.first_true(mask) is None

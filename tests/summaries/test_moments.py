@@ -126,6 +126,16 @@ def test_arguments_that_are_not_rows_or_summaries_are_refused(rng):
             wrong()
 
 
+def test_moments_of_a_covariance_have_full_rank_and_their_own_mean():
+    mean = np.arange(3.0)
+    found = Moments.of_covariance(np.diag([1.0, 2.0, 4.0]), mean, 11.0)
+    assert (found.rows, found.count, found.rank_limit) == (11.0, 4, 3)
+    np.testing.assert_array_equal(found.scatter, np.diag([10.0, 20.0, 40.0]))
+    mean[:] = 9.0
+    assert found.mean.tolist() == [0.0, 1.0, 2.0]
+    assert not found.mean_low.any()
+
+
 @pytest.mark.parametrize("columns", [[], [2], [0, 3]])
 def test_the_products_that_are_set_to_zero_are_bounded_by_what_is_lost(columns, rng):
     """A row and a column for each of them, whose norms add up."""
