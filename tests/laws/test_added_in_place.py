@@ -60,6 +60,12 @@ def test_a_fold_is_the_merge_of_its_blocks(rng, small_blocks, dtype):
         same_bits(fold_on(threads, Moments, rows).summary, whole)
 
 
+def test_a_block_without_rows_adds_nothing(rng):
+    moments = Moments.of(rng.standard_normal((9, 6)))
+    assert Moments.add(moments, np.zeros((0, 6))) is moments
+    assert Moments.add(moments, np.ones((2, 6)), np.zeros(2)) is moments
+
+
 def test_a_last_block_of_one_row_is_added(rng, small_blocks):
     rows = rng.standard_normal((151, 8))
     found = fold(Moments, rows).summary

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from helpers import EPS
 from princomp.errors import NotFiniteError
 from princomp.summaries import Columns, Moments, check_range, in_range
+from princomp.summaries.centred_rows import safe_exponent
 
 
 @pytest.mark.parametrize("dtype", [np.dtype(np.float32), np.dtype(np.float64)])
@@ -29,6 +30,23 @@ def test_numbers_just_beyond_float32_are_not_in_its_range():
     limits, dtype = np.finfo(np.float32), np.dtype(np.float32)
     assert not in_range(np.array([float(limits.max) * (1 + EPS)]), dtype)
     assert not in_range(np.array([float(limits.tiny) * (1 - EPS)]), dtype)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "power", "expected"),
+    [
+        ("f4", 19, 0), ("f4", 20, 21), ("f4", -21, 0), ("f4", -22, -21), ("f4", 118, 119),
+        ("f4", 125, 120), ("f4", -125, -120), ("f4", 139, 120), ("f4", 140, 141),
+        ("f8", 140, 0), ("f8", 199, 0), ("f8", 200, 201), ("f8", -300, -299),
+    ],
+)  # fmt: skip
+def test_rows_are_divided_by_about_their_norm_only_where_squares_would_leave_range(
+    dtype, power, expected
+):
+    """Norms of 2²⁰ can be squared twice in float32, and of 2²⁰⁰ in float64."""
+    squares = np.array([0.0, 2.0 ** (2 * power), 2.0**-600])
+    assert safe_exponent(squares, np.dtype(dtype)) == expected
+    assert safe_exponent(np.zeros(3), np.dtype(dtype)) == 0
 
 
 @pytest.mark.parametrize("order", [[0, 1], [1, 0]])
