@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from helpers import EPS
 from princomp.errors import NotFiniteError
-from princomp.summaries import Columns, Moments, check_range, in_range
+from princomp.kernels import sampled_rows, wide
+from princomp.summaries import Columns, Moments, SketchOf, Triangle, check_range, in_range
 from princomp.summaries.centred_rows import safe_exponent
 
 
@@ -88,6 +89,31 @@ def test_a_column_near_zero_without_squares_may_vary():
             with pytest.raises(NotFiniteError, match="below about 1e-154 under") as caught:
                 check_range(columns, each=True)
             assert "multiply the column by a power of ten, such as 1e300" in caught.value.hint
+
+
+@pytest.mark.parametrize("kind", [Moments, Columns, Triangle, SketchOf(2)])
+def test_squares_that_underflow_are_not_zero_as_those_of_constant_columns(kind, rng):
+    X = np.where(rng.random((40, 30)) < 0.05, 1e-170 * rng.random((40, 30)), 0.0)
+    X[:, 7] = 3.5
+    found = kind.of(sp.csr_array(X))
+    np.testing.assert_array_equal(found.column_scatter > 0, np.ptp(X, axis=0) > 0)
+
+
+@pytest.mark.parametrize("narrowest", [4, 10**6])
+def test_dense_squares_of_any_width_that_leave_the_range_are_restored_or_refused(
+    narrowest, rng, monkeypatch
+):
+    monkeypatch.setattr(wide, "MIN_COLUMNS", narrowest)
+    X = np.zeros((2000, 6))
+    others = np.setdiff1d(np.arange(2000), sampled_rows(2000))  # of which the shift is no mean
+    X[others, 1] = 1e-170
+    assert np.flatnonzero(Moments.of(X).column_scatter).tolist() == [1]
+    X = rng.standard_normal((40, 6))
+    X[:, 2] *= 1e5
+    for dtype in (np.float32, np.float64):
+        for precise in (False, True):
+            with pytest.raises(NotFiniteError, match="squares of column 2 overflow float64"):
+                Moments.of(X.astype(dtype), np.full(40, 1e299), precise=precise)
 
 
 def test_a_sum_of_sparse_values_that_overflows_is_refused():
