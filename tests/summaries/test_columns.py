@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from helpers import EPS, EPS32
 from princomp.errors import NotFiniteError
-from princomp.kernels import entries_of
+from princomp.kernels import entries_of, sampled_rows
 from princomp.linalg import threads
 from princomp.summaries import Columns, columns
 
@@ -57,6 +57,20 @@ def test_means_and_scatters(dtype, n, weighted, precise, rng):
 @pytest.mark.parametrize("mean", [1e4, 1e6])
 def test_a_large_mean_does_not_cancel(dtype, mean, rng):
     check((rng.standard_normal((500, 20)) + mean).astype(dtype))
+
+
+@every_dtype
+def test_only_columns_whose_guess_was_far_are_summed_again(dtype, rng, monkeypatch):
+    monkeypatch.setattr(columns, "MIN_SPAN_COLUMNS", 100)
+    summed, sums = [], columns.sums_about
+    monkeypatch.setattr(columns, "sums_about", lambda *a: summed.append(a[1].shape[1]) or sums(*a))
+    data = rng.standard_normal((2000, 5)).astype(dtype)
+    data[:, [0, 3]] = 0.1, 0.0  # constant
+    Columns.of(data)
+    assert summed == [5]
+    data[sampled_rows(2000, 16), 4] += 1e3
+    Columns.of(data)
+    assert summed == [5, 5, 1]
 
 
 @every_dtype

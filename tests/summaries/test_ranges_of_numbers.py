@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -71,6 +72,16 @@ def test_squares_may_underflow_in_a_column_only_next_to_a_much_larger_one(order)
         with pytest.raises(NotFiniteError) as caught:
             check_range(columns, ("small", "large"), each=True)
         assert caught.value.place == {"column": ["small", "large"][order.index(0)]}
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+@pytest.mark.parametrize("each", [False, True])
+def test_a_scatter_that_is_not_finite_is_refused_with_its_column(value, each):
+    columns = replace(Columns.of(np.eye(3)), column_scatter=np.array([1e300, value, value]))
+    for names, column in ((None, 1), (("a", "b", "c"), "b")):
+        with pytest.raises(NotFiniteError, match=f"squares of column {column!r} over") as caught:
+            check_range(columns, names, each=each)
+        assert caught.value.place == {"column": column}
 
 
 def test_a_column_near_zero_without_squares_may_vary():

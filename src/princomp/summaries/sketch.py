@@ -19,7 +19,6 @@ from princomp.linalg import EPS, FloatArray, frozen, slices
 from princomp.summaries.blocks import (
     Block,
     Weights,
-    check_mergeable,
     checked_block,
     is_sparse,
     power_of_two,
@@ -141,8 +140,8 @@ class Sketch(Centred):
         """Sketch of the rows of both; ``other`` may be of any kind."""
         if not isinstance(other, Sketch):
             return self._merged_as_kind(other)
-        self._check_same_directions(other)
         joined = self._joined(other)
+        self._check_same_directions(other)
         if joined is None:
             return self if self.rows else other
         return self._merged(joined, other, self.product + other.product)
@@ -213,7 +212,6 @@ class Sketch(Centred):
         return self._with_columns(self.columns.about_origin(), product=product)
 
     def _check_same_directions(self, other: Sketch) -> None:
-        check_mergeable(self, other)
         if self.seed != other.seed or self.width != other.width:
             raise ShapeError(
                 f"sketches in {self.width} directions of seed {self.seed} and in {other.width} of "
