@@ -182,7 +182,8 @@ class SparseRows:
         products, _ = csr.scatter(columns)
         # (X − 1μᵀ)(X − 1μᵀ)ᵀ = XXᵀ − (Xμ)1ᵀ − 1(Xμ)ᵀ + μᵀμ: both middle terms are added first, so
         # that the result is symmetric.
-        mean_products = np.array(csr.backward(columns, mean[:, None])[0][:, 0])
+        column, _ = csr.backward(columns, mean[:, None])
+        mean_products = column.flatten()
         mean_square, panels = float(mean @ mean), slices(n, _UNITS)
         for panel in panels:
             products[panel] -= (mean_products[panel, None] + mean_products) - mean_square

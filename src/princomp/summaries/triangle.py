@@ -100,7 +100,7 @@ class Triangle(Centred):
         """Diagonal of the scatter (p,)."""
         squares: FloatArray = np.einsum("ij,ij->j", self.factor, self.factor)
         if not squares.all():
-            squares = restore_underflowed(squares, np.abs(self.factor).max(axis=0, initial=0.0))
+            squares = restore_underflowed(squares, np.abs(self.factor).sum(axis=0))
         return squares
 
     @property
