@@ -102,6 +102,8 @@ def test_sparse_rows_are_summed_again_only_about_means_that_cancel(weighted, rng
     Columns.of(sp.csr_array(X), weights)
     assert len(calls) == 1
     X[:, 0], X[:, 2] = 0.1, 0.7
+    X[:, 4] = rng.standard_normal(300)
+    X[-1, 4] = 50.0  # far from the mean, which is near enough to zero
     found = Columns.of(sp.csr_array(X), weights)
     assert len(calls) == 1 + 2
     assert found.mean[[0, 2]].tolist() == [0.1, 0.7]

@@ -11,7 +11,9 @@ from engines import on_strict
 from helpers import EPS
 from princomp.engines.device.rows import DeviceRows
 from princomp.engines.device.tables import rows_of
-from princomp.summaries import Moments, Triangle, device_sums
+from princomp.errors import NotFiniteError
+from princomp.summaries import Columns, Moments, Triangle, device_sums
+from princomp.summaries.device_products import images_on
 from princomp.summaries.device_summaries import moments_on, summary_on
 from princomp.summaries.device_sums import add_product, sums_of
 from princomp.summaries.space import Space
@@ -110,6 +112,16 @@ def test_squares_that_underflow_are_the_smallest_double(right, rng):
     if right is None:
         diagonal = table.space.get(table.space.diagonal(sums.product))
         assert diagonal.tolist() == sums.squares.tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_images_of_rows_that_have_changed_are_not_nan(dtype, rng):
+    X, vectors = rng.standard_normal((60, P)).astype(dtype), np.eye(P)
+    columns = Columns.of(X)
+    X[7, 2] = np.nan
+    with pytest.raises(NotFiniteError) as caught:
+        images_on(rows_on_device(X), vectors, columns, None, drop=False, precise=False)
+    assert caught.value.place == {"row": 7, "column": 2}
 
 
 def test_the_first_fault_is_that_of_the_first_row():
