@@ -15,6 +15,7 @@ from princomp.summaries import (
     SketchOf,
     block_rows,
     blocks,
+    is_sparse,
     panel_rows,
     sketch,
     wide_block_rows,
@@ -84,3 +85,9 @@ def test_the_bytes_of_sparse_rows_are_those_of_their_three_arrays():
     rows = sp.csr_array(np.eye(5, 7))
     assert stored_bytes(rows) == 5 * 8 + 5 * rows.indices.itemsize + 6 * rows.indptr.itemsize
     assert stored_bytes(np.eye(5, 7)) == 5 * 7 * 8
+
+
+def test_only_arrays_of_scipy_are_sparse():
+    assert is_sparse(sp.coo_matrix((2, 3)))
+    for other in (np.eye(2), [[1.0]], None, object()):
+        assert not is_sparse(other)

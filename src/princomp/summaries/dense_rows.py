@@ -190,7 +190,7 @@ class DenseRows(Affine):
             return image
         padded, shift = dense.padded(vectors, self.dtype), None
         if self.low is not None:
-            shift = dense.padded(self._low_product(vectors)[None], self.dtype)[0]
+            (shift,) = dense.padded(self._low_product(vectors)[None], self.dtype)
 
         def piece(rows: slice) -> tuple[FloatArray, FloatArray]:
             total = self._buffer(padded.shape)
