@@ -119,6 +119,7 @@ def test_arguments_that_are_not_rows_or_summaries_are_refused(rng):
         (lambda: Moments.of(X[:, 0]), ShapeError, "not two-dimensional"),
         (lambda: Moments.of(X, np.ones(5)), ShapeError, "5 weights, and there are 30 rows"),
         (lambda: Moments.of(X, np.ones((30, 1))), ShapeError, r"shape \(30, 1\)"),
+        (lambda: Moments.of(X, -np.ones(30)), ParameterError, r"sample_weight\[0\] is -1"),
         (lambda: Moments.of(X + 1j), NotNumericError, "complex128"),
         (lambda: Moments.of(X.astype(str)), NotNumericError, "not real numbers"),
     ):

@@ -202,8 +202,6 @@ def _weight_not_stored(entries: Entries, weights: FloatArray) -> FloatArray:
 
 def _last_stored(entries: Entries, columns: NDArray[np.intp]) -> FloatArray:
     """The entries of the last row in ``columns``, which store a value in every row."""
-    if not len(columns):
-        return np.empty(0)
     values = np.zeros(entries.shape[1])
     last = slice(int(entries.ends[-2]), int(entries.ends[-1]))
     values[entries.columns[last]] = entries.values[last]
