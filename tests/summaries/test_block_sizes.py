@@ -23,6 +23,8 @@ from princomp.summaries import (
 from princomp.summaries.blocks import blocks_per_task, is_added_in_place, stored_bytes
 from princomp.summaries.space import Space
 
+SPACE = Space(np, None, "host", np.asarray, block_size=2**20)
+
 
 @pytest.mark.parametrize("columns", [1, 3, 100, 399, 400, 1000])
 def test_blocks_and_panels_of_narrow_rows_are_as_long_as_their_numbers_allow(columns):
@@ -60,12 +62,19 @@ def test_a_task_is_at_least_one_block_and_has_no_more_numbers_than_allowed():
         tasks = blocks_per_task(rows, columns)
         assert tasks * rows * columns <= most < (tasks + 1) * rows * columns
     assert blocks_per_task(most, 3) == 1
+    assert blocks_per_task(most // 8, 0) == 8
+
+
+def test_rows_without_columns_are_cut_as_those_of_one():
+    """Such as scores of no components."""
+    for rows in (block_rows, panel_rows, wide_block_rows, SPACE.rows_at_a_time):
+        assert rows(0) == rows(1)
 
 
 def test_rows_on_a_device_are_as_many_as_the_size_of_a_block_allows():
-    space = Space(np, None, "host", np.asarray, block_size=2**20)
-    assert space.rows_at_a_time(100) == 2**20 // 100
-    assert space.rows_at_a_time(2000) == 2000  # products of p × p numbers take the most time
+    assert SPACE.rows_at_a_time(1) == 2**20
+    assert SPACE.rows_at_a_time(100) == 2**20 // 100
+    assert SPACE.rows_at_a_time(2000) == 2000  # products of p × p numbers take the most time
 
 
 def test_large_summaries_of_many_columns_are_added_to_in_place():

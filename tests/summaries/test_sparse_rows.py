@@ -145,9 +145,17 @@ def test_duplicate_and_unsorted_entries_are_summed_first():
     rows = sp.csr_array(([1.0, 2.0, 4.0], [1, 0, 1], [0, 3]), shape=(1, 3))
     *_, scatter = sparse_sums(sp.vstack([rows, sp.csr_array((3, 3))], format="csr"), None)
     np.testing.assert_array_equal(scatter, np.outer([2.0, 5, 0], [2.0, 5, 0]))
-    zero = np.zeros(3)
-    products = SparseRows.of(rows, zero, zero, np.ones(3), None, None)
-    assert products.row_products().item() == products.row_images(np.ones((1, 1))).item() == 29.0
+
+
+def test_products_of_rows_add_repeated_entries_first(rng):
+    at = np.sort(rng.integers(0, 30, 60)), rng.integers(0, 8, 60)
+    values, dense = rng.standard_normal(60), np.zeros((30, 8))
+    np.add.at(dense, at, values)
+    rows = sp.csr_array((values, at[1], np.searchsorted(at[0], np.arange(31))), shape=(30, 8))
+    found = SparseRows.of(rows, np.zeros(8), np.zeros(8), np.ones(8), None, None)
+    size = (np.abs(dense) @ np.abs(dense.T)).max()
+    for products in (found.row_products(), found.row_images(np.eye(30))):
+        np.testing.assert_allclose(products, dense @ dense.T, rtol=0, atol=64 * EPS * size)
 
 
 def test_as_many_vectors_are_multiplied_at_once_as_fill_a_cache_line():

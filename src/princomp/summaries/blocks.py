@@ -56,7 +56,7 @@ def panel_rows(columns: int, *, sparse: bool = False) -> int:
 
 def _rows_of(numbers: int, columns: int) -> int:
     """Number of rows of about so many numbers, but more than that if they are wide."""
-    return power_of_two(max(numbers // columns, min(2 * columns, _MAX_PANEL_ROWS), 256))
+    return power_of_two(max(numbers // max(columns, 1), min(2 * columns, _MAX_PANEL_ROWS), 256))
 
 
 def is_added_in_place(kind: object, columns: int, *, sparse: bool) -> bool:
@@ -66,7 +66,7 @@ def is_added_in_place(kind: object, columns: int, *, sparse: bool) -> bool:
 
 def blocks_per_task(rows: int, columns: int) -> int:
     """Number of blocks of ``rows`` × ``columns`` that a thread takes at once."""
-    return max(1, _TASK_NUMBERS // (rows * columns))
+    return max(1, _TASK_NUMBERS // (rows * max(columns, 1)))
 
 
 def power_of_two(limit: int) -> int:

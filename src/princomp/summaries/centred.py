@@ -335,7 +335,7 @@ def check_range(summary: Centred, names: Names = None, *, each: bool = False) ->
     min_squares = max(summary.count, summary.rows) * np.finfo(np.float64).tiny
     # Deviations whose squares are lost are below eps times those with squares this large.
     large = min_squares / np.finfo(np.float64).eps ** 2
-    if not each and squares.item(0) >= large:
+    if not each and squares.size and squares.item(0) >= large:
         return  # as usual
     may_vary = (summary.mean != 0.0) & (np.abs(summary.mean) < _MIN_RESOLVED_MEAN)
     too_small = (squares < min_squares) & ((squares > 0.0) | may_vary)

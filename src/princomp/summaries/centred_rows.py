@@ -27,7 +27,7 @@ def safe_exponent(column_scatter: FloatArray, dtype: np.dtype[Any]) -> int:
     Zero if no division is needed. If weights put the norms of the columns far beyond the range of
     ``dtype``, the divisor is beyond it as well; ``DenseRows.of`` then multiplies in float64.
     """
-    largest = float(np.sqrt(column_scatter.max()))
+    largest = float(np.sqrt(column_scatter.max(initial=0.0)))
     exponent = int(np.frexp(largest)[1])
     if abs(exponent) <= _SAFE_EXPONENT[dtype.itemsize]:
         return 0

@@ -101,7 +101,7 @@ def images_on(
     """
     space, xp = table.space, table.space.xp
     # Means and products of such small rows would lose digits to underflow.
-    tiny = columns.column_scatter.max() < FLOAT32_TINY * columns.rows
+    tiny = columns.column_scatter.max(initial=0.0) < FLOAT32_TINY * columns.rows
     precise = precise or tiny or not in_range(divisor, table.dtype)
     precision = np.dtype(np.float64 if precise else table.dtype)
     rounded_mean = columns.mean.astype(precision)

@@ -43,7 +43,7 @@ def wide_block_rows(columns: int, *, sparse: bool = False) -> int:
     min_rows = _FEWEST_ROWS
     if sparse:
         min_rows = max(MIN_ROWS_PER_SPARSE_BLOCK, min(columns // _COLUMNS_PER_ROW, _MOST_ROWS))
-    return power_of_two(max(NUMBERS_PER_WIDE_BLOCK // columns, min_rows))
+    return power_of_two(max(NUMBERS_PER_WIDE_BLOCK // max(columns, 1), min_rows))
 
 
 @lru_cache(maxsize=2)

@@ -59,7 +59,7 @@ class Space:
 
     def rows_at_a_time(self, p: int) -> int:
         """Rows of a block of p columns: enough to make work on p × p numbers a small share."""
-        return max(self.block_size // p, min(p, _MAX_ROWS), 256)
+        return max(self.block_size // max(p, 1), min(p, _MAX_ROWS), 256)
 
     @property
     def doubles(self) -> Any:
