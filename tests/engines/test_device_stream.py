@@ -394,6 +394,19 @@ def test_a_stream_far_from_its_first_block_claims_the_digits_it_lost(solver, tab
     assert summary.effective_unit > 10 * EPS
 
 
+def test_no_variance_is_negative_where_a_stream_lost_all_digits(rng):
+    """Its constant columns are summed about rows that are far off and hardly count."""
+    X, weights = np.ones((N, P)) + rng.random(P), np.ones(N)
+    X[:40], weights[:40] = 10.0 ** rng.uniform(0, 7, (40, P)), 1e-300
+    batches = princomp.on_device(iter([X]), "cpu", memory_limit="15kB")
+    batches.rows = N  # so that weights are taken
+    model = PCA(2).fit(batches.weighted(weights))
+    scatter = model.summary_.to_host().scatter
+    np.testing.assert_array_equal(model.summary_.column_scatter, scatter.diagonal())
+    assert (scatter.diagonal() >= 0).all()
+    assert (model.summary_.lost > 0).all()
+
+
 def test_columns_of_a_frame_are_left_out_as_in_a_fit(table, tmp_path):
     frame = pd.DataFrame(table, columns=list("abcdef"))
     frame.insert(0, "id", range(N))

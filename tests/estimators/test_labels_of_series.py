@@ -67,6 +67,18 @@ def test_the_labels_of_scale_are_those_of_a_file_or_a_summary(table, tmp_path):
     np.testing.assert_array_equal(make(scale=scale).scale_, scale)
 
 
+@pytest.mark.parametrize("p", [10, 11])
+def test_up_to_ten_names_are_listed_in_the_hint(p, rng):
+    names = [f"x{j}" for j in range(p)]
+    scale = pd.Series(np.arange(1.0, p + 1), names)
+    with pytest.raises(ColumnError) as caught:
+        PCA.from_summary(
+            Moments.of(rng.standard_normal((30, p))), feature_names=names, scale=scale[::-1]
+        )
+    listed = f"give scale[{names}], or" if p == 10 else "give scale in the order of the columns, or"
+    assert caught.value.hint.startswith(listed)
+
+
 def test_weights_of_rows_with_repeated_labels_are_taken_in_the_order_of_the_rows(rng):
     half = pd.DataFrame(rng.standard_normal((20, 3)))
     rows, weights = pd.concat([half, -half]), pd.Series(np.arange(1.0, 41.0))

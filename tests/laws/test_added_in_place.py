@@ -60,6 +60,12 @@ def test_a_fold_is_the_merge_of_its_blocks(rng, small_blocks, dtype):
         same_bits(fold_on(threads, Moments, rows).summary, whole)
 
 
+def test_a_block_without_rows_adds_nothing(rng):
+    moments = Moments.of(rng.standard_normal((9, 6)))
+    assert Moments.add(moments, np.zeros((0, 6))) is moments
+    assert Moments.add(moments, np.ones((2, 6)), np.zeros(2)) is moments
+
+
 def test_a_last_block_of_one_row_is_added(rng, small_blocks):
     rows = rng.standard_normal((151, 8))
     found = fold(Moments, rows).summary
@@ -144,7 +150,7 @@ def test_a_fit_resumes_from_a_checkpoint_in_the_middle(rng, small_blocks, tmp_pa
 def test_blocks_of_the_default_width_are_added_accurately(monkeypatch, rng):
     monkeypatch.undo()
     rows = rng.standard_normal((2 * block_rows(1100) + 5, 1100)).astype("f4")
-    assert Moments.adds_in_place(1100)
+    assert Moments.adds_in_place(1100, sparse=False)
     found = fold(Moments, rows).summary
     some = np.r_[:40, 1070:1100]
     true = np.cov(rows[:, some].astype("f8"), rowvar=False) * (len(rows) - 1)

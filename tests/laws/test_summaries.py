@@ -320,7 +320,7 @@ def test_adding_rows_to_a_sketch_equals_a_merge(rng):
 @pytest.mark.parametrize("kind", [*CENTRED, PairOf(Moments, Extremes)], ids=_name)
 def test_non_finite_values_are_located(kind, stored, value, rng):
     table = np.where(rng.random((40, 30)) < 0.05, 1.0, 0.0)
-    table[17, 2] = value
+    table[17, 2] = table[17, 5] = table[30, 1] = value
     with pytest.raises(NotFiniteError) as caught:
         kind.of(stored(table))
     assert caught.value.place == {"row": 17, "column": 2}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from helpers import EPS, EPS32
 from princomp.errors import NotFiniteError
+from princomp.kernels import entries_of, sampled_rows
 from princomp.linalg import threads
 from princomp.summaries import Columns, columns
 
@@ -58,6 +60,20 @@ def test_a_large_mean_does_not_cancel(dtype, mean, rng):
 
 
 @every_dtype
+def test_only_columns_whose_guess_was_far_are_summed_again(dtype, rng, monkeypatch):
+    monkeypatch.setattr(columns, "MIN_SPAN_COLUMNS", 100)
+    summed, sums = [], columns.sums_about
+    monkeypatch.setattr(columns, "sums_about", lambda *a: summed.append(a[1].shape[1]) or sums(*a))
+    data = rng.standard_normal((2000, 5)).astype(dtype)
+    data[:, [0, 3]] = 0.1, 0.0  # constant
+    Columns.of(data)
+    assert summed == [5]
+    data[sampled_rows(2000, 16), 4] += 1e3
+    Columns.of(data)
+    assert summed == [5, 5, 1]
+
+
+@every_dtype
 def test_rows_that_mislead_the_guess_are_summed_again(dtype, rng):
     """Each row that the guess of the mean samples lies far from the 1,249 after it."""
     data = rng.standard_normal((20_000, 3)).astype(dtype)
@@ -73,6 +89,34 @@ def test_huge_rows_of_hardly_any_weight_leave_no_trace(size, rng):
     columns, expected = Columns.of(rows, weights), Columns.of(rows[2000:])
     np.testing.assert_allclose(columns.mean, expected.mean, rtol=1e-14)
     np.testing.assert_allclose(columns.column_scatter, expected.column_scatter, rtol=1e-13)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sparse_rows_are_summed_again_only_about_means_that_cancel(weighted, rng, monkeypatch):
+    """A constant column is summed about one of its values, so it needs no third pass."""
+    calls = []
+    sums = columns.stored_sums_about
+    monkeypatch.setattr(columns, "stored_sums_about", lambda *a: calls.append(1) or sums(*a))
+    X = np.where(rng.random((300, 6)) < 0.1, rng.standard_normal((300, 6)), 0.0)
+    weights = rng.random(300) + 0.5 if weighted else None
+    Columns.of(sp.csr_array(X), weights)
+    assert len(calls) == 1
+    X[:, 0], X[:, 2] = 0.1, 0.7
+    X[:, 4] = rng.standard_normal(300)
+    X[-1, 4] = 50.0  # far from the mean, which is near enough to zero
+    found = Columns.of(sp.csr_array(X), weights)
+    assert len(calls) == 1 + 2
+    assert found.mean[[0, 2]].tolist() == [0.1, 0.7]
+    assert found.column_scatter[[0, 2]].tolist() == [0.0, 0.0]
+    assert found.mean_low[[0, 2]].tolist() == [0.0, 0.0]
+
+
+def test_the_weight_of_cells_that_are_not_stored_is_exact_down_to_the_smallest_double(rng):
+    weights = np.r_[1.0, 3e-200, 1e-310, 5e-324, rng.random(60)]
+    cells = np.ones((64, 5))
+    cells[[1, 2, 3, 63], [1, 2, 3, 4]] = cells[2, 3] = 0.0
+    found = columns._weight_not_stored(entries_of(sp.csr_array(cells)), weights)
+    assert found.tolist() == [0.0, 3e-200, 1e-310, 1e-310 + 5e-324, weights[63]]
 
 
 @every_dtype

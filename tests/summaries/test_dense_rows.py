@@ -196,13 +196,18 @@ def test_products_need_no_memory_of_the_size_of_the_rows(rng, monkeypatch):
     assert peak < 2 * dense._TWIN_PANEL_BYTES + 8 * right.nbytes + 2**20 < data.nbytes / 3
 
 
-@pytest.mark.parametrize("method", ["images", "rmatmul"])
-def test_a_repeated_product_reuses_the_memory_of_its_sums(method, rng, monkeypatch):
+@pytest.mark.parametrize(
+    ("method", "shape"), [("images", "tall"), ("rmatmul", "tall"), ("rmatmul", "wide")]
+)
+def test_a_repeated_product_reuses_the_memory_of_its_sums(method, shape, rng, monkeypatch):
     monkeypatch.setattr(threads, "default_threads", lambda: 1)
-    rows, _ = rows_and_matrix(rng.standard_normal((700, 90)))
+    n, p = SHAPES[shape]
+    rows, _ = rows_and_matrix(rng.standard_normal((n, p)))
     product = getattr(rows, method)
-    vectors = rng.standard_normal((90 if method == "images" else 700, WIDTH))
+    vectors = rng.standard_normal((p if method == "images" else n, WIDTH))
     product(vectors)
     used = [buffer.ctypes.data for buffer in rows.spare_buffers]
     product(vectors)
-    assert used == [buffer.ctypes.data for buffer in rows.spare_buffers] != []
+    assert used == [buffer.ctypes.data for buffer in rows.spare_buffers]
+    # Sums of a second piece are added to the first ones, or to the product.
+    assert len(used) == (2 if method == "images" else 1)

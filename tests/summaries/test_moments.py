@@ -8,7 +8,7 @@ from helpers import EPS
 from princomp import PCA
 from princomp.errors import NotFiniteError, NotNumericError, ParameterError, ShapeError
 from princomp.kernels.gram import sampled_rows
-from princomp.summaries import Columns, Moments, SketchOf, Triangle, check_frequencies
+from princomp.summaries import Columns, Moments, SketchOf, Triangle, check_frequencies, moments
 
 # Equal numbers that are added one by one lose 3/16 of a unit each: 48 in a chunk of 256 rows, and
 # less in the sums of those. Sparse rows are added up to 1,024 at a time by NumPy. All of this
@@ -107,16 +107,19 @@ def test_subclasses_of_arrays_are_summarised_as_arrays(kind, p, rng):
 
 def test_arguments_that_are_not_rows_or_summaries_are_refused(rng):
     X = rng.standard_normal((30, 4))
-    moments, sketch = Moments.of(X), PCA(2, svd_solver="sketch").fit(X).summary_
+    summary, sketch = Moments.of(X), PCA(2, svd_solver="sketch").fit(X).summary_
     for wrong, error, message in (
-        (lambda: moments.merge(None), ParameterError, "got NoneType"),
-        (lambda: moments.remove(None), ParameterError, "NoneType cannot be removed"),
-        (lambda: moments.remove(sketch), ParameterError, "Sketch cannot be removed"),
-        (lambda: sketch.remove(moments), ParameterError, "Moments cannot be removed"),
+        (lambda: summary.merge(None), ParameterError, "got NoneType"),
+        (lambda: summary.remove(None), ParameterError, "NoneType cannot be removed"),
+        (lambda: summary.remove(sketch), ParameterError, "Sketch cannot be removed"),
+        (lambda: sketch.remove(summary), ParameterError, "Moments cannot be removed"),
+        (lambda: sketch.remove(Columns.of(X)), ParameterError, "Columns cannot be removed"),
+        (lambda: summary.remove(Triangle.of(X)), ParameterError, "Triangle cannot be removed"),
         (lambda: sketch.merge(Moments.of(X[:, :2])), ShapeError, "4 columns .* 2 columns"),
         (lambda: Moments.of(X[:, 0]), ShapeError, "not two-dimensional"),
         (lambda: Moments.of(X, np.ones(5)), ShapeError, "5 weights, and there are 30 rows"),
         (lambda: Moments.of(X, np.ones((30, 1))), ShapeError, r"shape \(30, 1\)"),
+        (lambda: Moments.of(X, -np.ones(30)), ParameterError, r"sample_weight\[0\] is -1"),
         (lambda: Moments.of(X + 1j), NotNumericError, "complex128"),
         (lambda: Moments.of(X.astype(str)), NotNumericError, "not real numbers"),
     ):
@@ -124,7 +127,31 @@ def test_arguments_that_are_not_rows_or_summaries_are_refused(rng):
             wrong()
 
 
+def test_moments_of_a_covariance_have_full_rank_and_their_own_mean():
+    mean = np.arange(3.0)
+    found = Moments.of_covariance(np.diag([1.0, 2.0, 4.0]), mean, 11.0)
+    assert (found.rows, found.count, found.rank_limit) == (11.0, 4, 3)
+    np.testing.assert_array_equal(found.scatter, np.diag([10.0, 20.0, 40.0]))
+    mean[:] = 9.0
+    assert found.mean.tolist() == [0.0, 1.0, 2.0]
+    assert not found.mean_low.any()
+
+
+@pytest.mark.parametrize("columns", [[], [2], [0, 3]])
+def test_the_products_that_are_set_to_zero_are_bounded_by_what_is_lost(columns, rng):
+    """A row and a column for each of them, whose norms add up."""
+    scatter, lost = rng.standard_normal((4, 4)), np.zeros(4)
+    moments._lost_by_zeroing(lost, np.array(columns, dtype=int), scatter[columns])
+    assert np.flatnonzero(lost).tolist() == columns
+    np.testing.assert_allclose(lost.sum(), 2 * np.linalg.norm(scatter[columns]), rtol=8 * EPS)
+
+
 def test_a_wrong_weight_of_a_part_is_counted_from_the_first_row_of_the_table():
     with pytest.raises(ParameterError, match="one is -2") as caught:
         check_frequencies(np.array([1.0, 0.0, -2.0]), 100)
     assert caught.value.place == {"parameter": "sample_weight", "row": 102}
+    for wrong in (-2.0, np.nan, np.inf):
+        with pytest.raises(ParameterError, match=rf"sample_weight\[2\] is {wrong:g}") as caught:
+            check_frequencies(np.array([1.0, 0.0, wrong, -1.0]))
+        assert caught.value.place == {"parameter": "sample_weight", "row": 2}
+    check_frequencies(np.array([1.0, 0.0, 5e-324]))

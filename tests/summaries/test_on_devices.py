@@ -187,6 +187,7 @@ def test_float32_rows_are_multiplied_in_float64_only_if_squares_underflow(rng):
     balanced = np.r_[X, -X]  # the sums of its columns are zero
     for rows, in_float64 in (
         (X, False), (X * 1e-9, False), (constant, False), (balanced, False), (X * 1e-25, True),
+        (X * 3e-15, False), (X * 3e-16, True),  # a mean square of 1e-30 is the limit
     ):  # fmt: skip
         table = rows_of(on_strict.to_device(rows))
         found, exact = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ import scipy.sparse as sp
 
 from helpers import EPS
 from princomp.errors import NotFiniteError
-from princomp.summaries import Columns, Moments, check_range, in_range
+from princomp.kernels import sampled_rows, wide
+from princomp.summaries import Columns, Moments, SketchOf, Triangle, check_range, in_range
+from princomp.summaries.centred_rows import safe_exponent
 
 
 @pytest.mark.parametrize("dtype", [np.dtype(np.float32), np.dtype(np.float64)])
@@ -29,6 +32,23 @@ def test_numbers_just_beyond_float32_are_not_in_its_range():
     limits, dtype = np.finfo(np.float32), np.dtype(np.float32)
     assert not in_range(np.array([float(limits.max) * (1 + EPS)]), dtype)
     assert not in_range(np.array([float(limits.tiny) * (1 - EPS)]), dtype)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "power", "expected"),
+    [
+        ("f4", 19, 0), ("f4", 20, 21), ("f4", -21, 0), ("f4", -22, -21), ("f4", 118, 119),
+        ("f4", 125, 120), ("f4", -125, -120), ("f4", 139, 120), ("f4", 140, 141),
+        ("f8", 140, 0), ("f8", 199, 0), ("f8", 200, 201), ("f8", -300, -299),
+    ],
+)  # fmt: skip
+def test_rows_are_divided_by_about_their_norm_only_where_squares_would_leave_range(
+    dtype, power, expected
+):
+    """Norms of 2²⁰ can be squared twice in float32, and of 2²⁰⁰ in float64."""
+    squares = np.array([0.0, 2.0 ** (2 * power), 2.0**-600])
+    assert safe_exponent(squares, np.dtype(dtype)) == expected
+    assert safe_exponent(np.zeros(3), np.dtype(dtype)) == 0
 
 
 @pytest.mark.parametrize("order", [[0, 1], [1, 0]])
@@ -54,6 +74,16 @@ def test_squares_may_underflow_in_a_column_only_next_to_a_much_larger_one(order)
         assert caught.value.place == {"column": ["small", "large"][order.index(0)]}
 
 
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+@pytest.mark.parametrize("each", [False, True])
+def test_a_scatter_that_is_not_finite_is_refused_with_its_column(value, each):
+    columns = replace(Columns.of(np.eye(3)), column_scatter=np.array([1e300, value, value]))
+    for names, column in ((None, 1), (("a", "b", "c"), "b")):
+        with pytest.raises(NotFiniteError, match=f"squares of column {column!r} over") as caught:
+            check_range(columns, names, each=each)
+        assert caught.value.place == {"column": column}
+
+
 def test_a_column_near_zero_without_squares_may_vary():
     """A mean of 1e-150 may hide deviations of 1e-165, whose squares are zero; one of 1 does not."""
     for mean, accepted in (
@@ -67,8 +97,34 @@ def test_a_column_near_zero_without_squares_may_vary():
         if accepted:
             check_range(columns, each=True)
         else:
-            with pytest.raises(NotFiniteError, match="squares of deviations below about 1e-154"):
+            with pytest.raises(NotFiniteError, match="below about 1e-154 under") as caught:
                 check_range(columns, each=True)
+            assert "multiply the column by a power of ten, such as 1e300" in caught.value.hint
+
+
+@pytest.mark.parametrize("kind", [Moments, Columns, Triangle, SketchOf(2)])
+def test_squares_that_underflow_are_not_zero_as_those_of_constant_columns(kind, rng):
+    X = np.where(rng.random((40, 30)) < 0.05, 1e-170 * rng.random((40, 30)), 0.0)
+    X[:, 7] = 3.5
+    found = kind.of(sp.csr_array(X))
+    np.testing.assert_array_equal(found.column_scatter > 0, np.ptp(X, axis=0) > 0)
+
+
+@pytest.mark.parametrize("narrowest", [4, 10**6])
+def test_dense_squares_of_any_width_that_leave_the_range_are_restored_or_refused(
+    narrowest, rng, monkeypatch
+):
+    monkeypatch.setattr(wide, "MIN_COLUMNS", narrowest)
+    X = np.zeros((2000, 6))
+    others = np.setdiff1d(np.arange(2000), sampled_rows(2000))  # of which the shift is no mean
+    X[others, 1] = 1e-170
+    assert np.flatnonzero(Moments.of(X).column_scatter).tolist() == [1]
+    X = rng.standard_normal((40, 6))
+    X[:, 2] *= 1e5
+    for dtype in (np.float32, np.float64):
+        for precise in (False, True):
+            with pytest.raises(NotFiniteError, match="squares of column 2 overflow float64"):
+                Moments.of(X.astype(dtype), np.full(40, 1e299), precise=precise)
 
 
 def test_a_sum_of_sparse_values_that_overflows_is_refused():

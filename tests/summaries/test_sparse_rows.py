@@ -7,7 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from helpers import EPS, EPS32
+from princomp.linalg import CACHE_LINE
 from princomp.summaries import Columns, Moments, SketchOf
+from princomp.summaries.dense_rows import DenseRows
 from princomp.summaries.moments import sparse_sums
 from princomp.summaries.sparse_rows import SparseRows
 
@@ -37,6 +39,7 @@ def mean_and_variances(dense, weights):
 @pytest.mark.parametrize(("n", "p"), [(300, 70), (60, 400)])
 def test_products_are_those_of_the_centred_matrix(n, p, full, scaled, weighted):
     dense = table(n, p, full=full, mean=1e6)
+    dense[:, 3] *= -1.0
     rng = np.random.default_rng(1)
     weights = rng.uniform(0.5, 2, n) if weighted else None
     divisor = rng.uniform(0.5, 2, p) if scaled else None
@@ -142,6 +145,30 @@ def test_duplicate_and_unsorted_entries_are_summed_first():
     rows = sp.csr_array(([1.0, 2.0, 4.0], [1, 0, 1], [0, 3]), shape=(1, 3))
     *_, scatter = sparse_sums(sp.vstack([rows, sp.csr_array((3, 3))], format="csr"), None)
     np.testing.assert_array_equal(scatter, np.outer([2.0, 5, 0], [2.0, 5, 0]))
+
+
+def test_products_of_rows_add_repeated_entries_first(rng):
+    at = np.sort(rng.integers(0, 30, 60)), rng.integers(0, 8, 60)
+    values, dense = rng.standard_normal(60), np.zeros((30, 8))
+    np.add.at(dense, at, values)
+    rows = sp.csr_array((values, at[1], np.searchsorted(at[0], np.arange(31))), shape=(30, 8))
+    found = SparseRows.of(rows, np.zeros(8), np.zeros(8), np.ones(8), None, None)
+    size = (np.abs(dense) @ np.abs(dense.T)).max()
+    for products in (found.row_products(), found.row_images(np.eye(30))):
+        np.testing.assert_allclose(products, dense @ dense.T, rtol=0, atol=64 * EPS * size)
+
+
+def test_as_many_vectors_are_multiplied_at_once_as_fill_a_cache_line():
+    for dtype in (np.float32, np.float64):
+        data, zero = table(50, 20, dtype=dtype), np.zeros(20)
+        plain, divided = (
+            SparseRows.of(sp.csr_array(data), zero, zero, np.ones(20), divisor, None)
+            for divisor in (None, np.ones(20))
+        )
+        dense = DenseRows.of(data, zero, zero, None, None)
+        for rows in (plain, divided, dense):
+            assert rows.vectors_at_once * rows.lowest_dtype.itemsize == CACHE_LINE
+        assert (plain.lowest_dtype, divided.lowest_dtype) == (dtype, np.float64)
 
 
 @pytest.mark.parametrize("kind", [Moments, Columns, SketchOf(6)])

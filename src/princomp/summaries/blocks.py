@@ -46,18 +46,20 @@ def block_rows(columns: int, *, sparse: bool = False) -> int:
     Blocks begin at multiples of this number, counted from the first row of the table, so neither
     the reader's chunks nor the number of threads changes the result.
     """
-    numbers = NUMBERS_PER_BLOCK * (2 if columns >= _WIDE_COLUMNS else 1)
-    return max(panel_rows(columns), _power_of_two(numbers // max(columns, 1)))
+    return _rows_of(NUMBERS_PER_BLOCK * (2 if columns >= _WIDE_COLUMNS else 1), columns)
 
 
 def panel_rows(columns: int, *, sparse: bool = False) -> int:
     """Number of rows in a panel: the part of a block that is multiplied at a time."""
-    return _power_of_two(
-        max(NUMBERS_PER_PANEL // max(columns, 1), min(2 * columns, _MAX_PANEL_ROWS), 256)
-    )
+    return _rows_of(NUMBERS_PER_PANEL, columns)
 
 
-def is_added_in_place(kind: object, columns: int, *, sparse: bool = False) -> bool:
+def _rows_of(numbers: int, columns: int) -> int:
+    """Number of rows of about so many numbers, but more than that if they are wide."""
+    return power_of_two(max(numbers // max(columns, 1), min(2 * columns, _MAX_PANEL_ROWS), 256))
+
+
+def is_added_in_place(kind: object, columns: int, *, sparse: bool) -> bool:
     """Whether blocks are added to a summary of this kind in place instead of merged into it."""
     return hasattr(kind, "adds_in_place") and bool(kind.adds_in_place(columns, sparse=sparse))
 
@@ -67,9 +69,9 @@ def blocks_per_task(rows: int, columns: int) -> int:
     return max(1, _TASK_NUMBERS // (rows * max(columns, 1)))
 
 
-def _power_of_two(limit: int) -> int:
-    """The largest power of two up to ``limit``; at least 1."""
-    return 1 << (max(limit, 1).bit_length() - 1)
+def power_of_two(limit: int) -> int:
+    """The largest power of two up to ``limit``, which is at least 1."""
+    return 1 << (limit.bit_length() - 1)
 
 
 def is_sparse(block: object) -> TypeGuard[CSR]:
@@ -265,8 +267,8 @@ def first_not_finite(block: Block) -> NotFiniteError:
     return error
 
 
-def check_mergeable(one: Centred | Extremes, other: Centred | Extremes) -> None:
-    """Check that two summaries have the same number of columns and the same centre.
+def check_columns(one: Centred | Extremes, other: Centred | Extremes) -> None:
+    """Check that two summaries have the same number of columns.
 
     Raises
     ------
@@ -278,6 +280,17 @@ def check_mergeable(one: Centred | Extremes, other: Centred | Extremes) -> None:
             f"a summary of {one.p} columns cannot be merged with one of {other.p} columns",
             hint="summarise the same columns in the same order",
         )
+
+
+def check_mergeable(one: Centred, other: Centred) -> None:
+    """Check that two summaries have the same number of columns and the same centre.
+
+    Raises
+    ------
+    ShapeError
+        If they do not.
+    """
+    check_columns(one, other)
     if one.centred != other.centred and one.rows and other.rows:
         raise ShapeError(
             "a summary about the origin cannot be merged with one about the mean",

@@ -195,7 +195,7 @@ class Centred:
         rows. The errors of the two means, up to ``unit`` times the deviations of the rows, are
         multiplied by δ and its weight, which is large if few rows remain.
         """
-        removed = np.maximum(self.column_scatter - remaining, 0.0)
+        removed = np.abs(self.column_scatter - remaining)
         lost = self.unit * removed + part.unit * part.column_scatter
         errors = self.unit * np.sqrt(self.column_scatter / self.rows)
         errors += part.unit * np.sqrt(part.column_scatter / part.rows)

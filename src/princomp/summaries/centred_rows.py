@@ -29,7 +29,7 @@ def safe_exponent(column_scatter: FloatArray, dtype: np.dtype[Any]) -> int:
     """
     largest = float(np.sqrt(column_scatter.max(initial=0.0)))
     exponent = int(np.frexp(largest)[1])
-    if largest == 0 or abs(exponent) <= _SAFE_EXPONENT[dtype.itemsize]:
+    if abs(exponent) <= _SAFE_EXPONENT[dtype.itemsize]:
         return 0
     most = _LARGEST_EXPONENT[dtype.itemsize]
     # After division by a number within float32, the norms would still not be safe.

@@ -83,8 +83,9 @@ class Columns(Centred):
             With the position of the value in the block.
         """
         block, weights = blocks.checked_block(block, weights)
-        if block.shape[0] == 0:
-            return cls.empty(block.shape[1])
+        m, p = block.shape
+        if not m:
+            return cls.empty(p)
         with np.errstate(all="ignore"):
             return _of_sparse(block, weights) if is_sparse(block) else _of_dense(block, weights)
 
@@ -132,7 +133,7 @@ def _sums_of_columns(
     shift = shift_of(sample.astype(np.float64)).astype(block.dtype)
     sums, squares = sums_about(shift, block, weights)
     offset = sums / rows
-    scatter = np.maximum(squares - rows * offset**2, 0.0)
+    scatter = squares - rows * offset**2
     mean, low = two_sum(shift.astype(np.float64), offset)
     inaccurate = np.flatnonzero(squares > _CANCELLED * scatter)
     for _ in range(_ROUNDS - 1):
@@ -142,7 +143,7 @@ def _sums_of_columns(
         sums[inaccurate], squares = sums_about(about, block[:, inaccurate], weights)
         offset = sums[inaccurate] / rows
         mean[inaccurate], low[inaccurate] = two_sum(about, offset)
-        scatter[inaccurate] = np.maximum(squares - rows * offset**2, 0.0)
+        scatter[inaccurate] = squares - rows * offset**2
         # The sample may hold huge rows of hardly any weight, so that one repetition is not enough.
         inaccurate = inaccurate[squares > _CANCELLED * scatter[inaccurate]]
     return mean, low, restore_underflowed(scatter, sums), sums
@@ -168,7 +169,7 @@ def _of_sparse(block: CSR, weights: Weights) -> Columns:
             unstored[count == m] = 0.0
         offset = (sums - unstored * shift) / total_weight
         squares = squares + unstored * shift * shift
-        scatter = np.maximum(squares - total_weight * offset * offset, 0.0)
+        scatter = squares - total_weight * offset * offset
         mean, low = two_sum(shift, offset)
         cancelled = ~(squares <= _CANCELLED * scatter)
         if not cancelled.any():
@@ -201,8 +202,6 @@ def _weight_not_stored(entries: Entries, weights: FloatArray) -> FloatArray:
 
 def _last_stored(entries: Entries, columns: NDArray[np.intp]) -> FloatArray:
     """The entries of the last row in ``columns``, which store a value in every row."""
-    if not len(columns):
-        return np.empty(0)
     values = np.zeros(entries.shape[1])
     last = slice(int(entries.ends[-2]), int(entries.ends[-1]))
     values[entries.columns[last]] = entries.values[last]

@@ -144,7 +144,7 @@ class DenseRows(Affine):
         """Aᵀ @ left, (p, m), for ``left`` of shape (n, m)."""
         product = np.zeros((self.shape[1], left.shape[1]))
         self.add_rmatmul(left, product)
-        return product.astype(self.dtype, copy=False)
+        return np.asarray(product, dtype=self.dtype)
 
     def add_rmatmul(self, left: FloatArray, into: FloatArray) -> None:
         """Add Aᵀ @ left to ``into`` (p, m), in float64."""
@@ -190,7 +190,7 @@ class DenseRows(Affine):
             return image
         padded, shift = dense.padded(vectors, self.dtype), None
         if self.low is not None:
-            shift = dense.padded(self._low_product(vectors)[None], self.dtype)[0]
+            (shift,) = dense.padded(self._low_product(vectors)[None], self.dtype)
 
         def piece(rows: slice) -> tuple[FloatArray, FloatArray]:
             total = self._buffer(padded.shape)

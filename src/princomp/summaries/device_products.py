@@ -17,7 +17,7 @@ from princomp.summaries.device_sums import FLOAT32_TINY, add_product, sums_of
 from princomp.summaries.extremes import Extremes
 from princomp.summaries.moments import products_unit
 from princomp.summaries.sketch import Sketch, SketchOf, directions
-from princomp.summaries.space import DeviceArray, DeviceBlock, DeviceTable
+from princomp.summaries.space import DeviceBlock, DeviceTable
 
 
 def sketch_on(
@@ -70,18 +70,16 @@ class WithExtremes:
             yield block
 
     def _add(self, block: DeviceBlock) -> None:
-        if not block.rows.shape[0]:
-            return
         space, xp = self.space, self.space.xp
-        part = xp.astype(block.rows, space.dtype(self.dtype), copy=False)
+        part = space.cast(block.rows, self.dtype)
         kept, _ = counted_rows(space, part, block.weights, self.drop)
         for_min = for_max = part
         if kept is not None:
             infinities = xp.full_like(part, np.inf)
             for_min = xp.where(kept[:, None], part, infinities)
             for_max = xp.where(kept[:, None], part, -infinities)
-        self.low = xp.minimum(self.low, xp.astype(xp.min(for_min, axis=0), space.doubles))
-        self.high = xp.maximum(self.high, xp.astype(xp.max(for_max, axis=0), space.doubles))
+        self.low = xp.minimum(self.low, space.cast(xp.min(for_min, axis=0), np.float64))
+        self.high = xp.maximum(self.high, space.cast(xp.max(for_max, axis=0), np.float64))
 
     def extremes(self, rows: float) -> Extremes:
         """Extremes of all rows, whose weights add up to ``rows``."""
@@ -112,12 +110,10 @@ def images_on(
         space.put(part, precision) for part in (rounded_mean, remainder)
     )
     device_divisor = None if divisor is None else space.put(divisor, precision)
-    device_vectors, work = space.put(vectors, precision), space.dtype(precision)
+    device_vectors = space.put(vectors, precision)
     total, rows = space.zeros(*vectors.shape), space.zeros()
     for block in table.blocks(space.rows_at_a_time(table.p)):
-        centred: DeviceArray = (
-            xp.astype(block.rows, work, copy=False) - device_mean - device_remainder
-        )
+        centred = space.cast(block.rows, precision) - device_mean - device_remainder
         kept, _ = counted_rows(space, centred, block.weights, drop)
         if device_divisor is not None:
             centred = centred / device_divisor
@@ -128,7 +124,7 @@ def images_on(
             counts = xp.astype(kept, space.doubles)
             rows = rows + xp.sum(counts if block.weights is None else counts * block.weights)
         if block.weights is not None:
-            centred = centred * xp.astype(xp.sqrt(block.weights), work)[:, None]
+            centred = centred * space.cast(xp.sqrt(block.weights), precision)[:, None]
         add_product(space, centred, xp.matmul(centred, device_vectors), total)
         check_read_once(table, block, total, drop=drop)
     image = space.get(total)

@@ -102,16 +102,14 @@ def sums_of(
             total.add(block)
         sums, squares = total.host_sums()
         finite = bool(np.isfinite(sums).all() and np.isfinite(squares).all())
-        if total.rows and (not finite or total.left_range(sums, squares)):
-            if table.repeatable:
-                error = None if finite else first_fault(table, drop)
-                if error is not None:
-                    raise error
-                if not precise:
-                    precise = True
-                    continue
-            if not finite:
-                raise squares_overflow(sums, squares)
+        if table.repeatable and total.rows and (not finite or total.left_range(sums, squares)):
+            if not finite and (error := first_fault(table, drop)):
+                raise error
+            if not precise:
+                precise = True
+                continue
+        if not finite:
+            raise squares_overflow(sums, squares)
         result = total.result()
         subtracted = result.rows * result.offset**2
         cancelled = subtracted > _CANCELLED * result.squares
@@ -135,7 +133,7 @@ class _RunningSums:
         shift: FloatArray | None,
     ) -> None:
         self.table, self.space, self.drop = table, table.space, drop
-        self.precision, self.work = np.dtype(dtype), table.space.dtype(dtype)
+        self.precision = np.dtype(dtype)
         self.right = None if right is None else self.space.put(right, dtype)
         p = table.p
         self.product = self.space.zeros(p, p if right is None else right.shape[1])
@@ -149,9 +147,7 @@ class _RunningSums:
 
     def add(self, block: DeviceBlock) -> None:
         xp, space = self.space.xp, self.space
-        rows = xp.astype(block.rows, self.work, copy=False)
-        if not rows.shape[0]:
-            return
+        rows = space.cast(block.rows, self.precision)
         kept, dropped = counted_rows(space, rows, block.weights, self.drop)
         if self.shift is None and kept is not None and not bool(xp.any(kept)):
             # No row of this block counts, so the shift is chosen from a later block.
@@ -169,28 +165,26 @@ class _RunningSums:
         if block.weights is None:
             self.sums += xp.sum(shifted, axis=0, dtype=space.doubles)
         else:
-            weights = xp.astype(block.weights, space.doubles)
+            weights = space.cast(block.weights, np.float64)
             weights = xp.where(kept, weights, xp.zeros_like(weights))
             self.weight = xp.sum(weights) + (0.0 if self.weight is None else self.weight)
-            rooted = xp.astype(xp.sqrt(weights), self.work)[:, None]
+            rooted = space.cast(xp.sqrt(weights), self.precision)[:, None]
             # Both factors of a product are multiplied by the root, so the product is symmetric.
-            self.sums += xp.sum(
-                xp.astype(shifted, space.doubles) * weights[:, None], axis=0, dtype=space.doubles
-            )
+            self.sums += xp.sum(space.cast(shifted, np.float64) * weights[:, None], axis=0)
             shifted = shifted * rooted
         if self.right is None:
             _add_gram(space, shifted, self.product)
         else:
             add_product(space, shifted, xp.matmul(shifted, self.right), self.product)
-            doubles = xp.astype(shifted, space.doubles, copy=False)
-            self.squares += xp.sum(doubles * doubles, axis=0, dtype=space.doubles)
+            doubles = space.cast(shifted, np.float64)
+            self.squares += xp.sum(doubles * doubles, axis=0)
         check_read_once(self.table, block, self.sums, drop=self.drop)
 
     def host_sums(self) -> tuple[FloatArray, FloatArray]:
         """Return sums and squares (p,) after the last block, and copy the counts to the host."""
         space = self.space
         if self.right is None:
-            _mirror(space, self.product)
+            _mirror(self.product, self.table.p)
             self.squares = space.diagonal(self.product)
         self.count, self.dropped = int(self.count), int(self.dropped)
         self.rows = float(self.count if self.weight is None else self.weight)
@@ -203,21 +197,19 @@ class _RunningSums:
             return bool(safe_exponent(squares, self.precision))
         if self.precision.itemsize != 4:
             return False
-        tiny = squares < FLOAT32_TINY * max(self.count, 1)
+        tiny = squares < FLOAT32_TINY * self.count
         zero = (sums == 0) & (squares == 0)
         return bool((tiny & ~zero).any()) or (bool(zero.any()) and self._varies(zero))
 
     def _varies(self, columns: NDArray[np.bool_]) -> bool:
-        """Whether any of these columns differs from the shift.
+        """Whether any of these columns differs from the shift, in another pass.
 
         Deviations whose squares underflow may sum to zero, as in a constant column.
         """
-        if not self.table.repeatable:
-            return False
         space, xp = self.space, self.space.xp
         chosen = space.put(columns.astype(np.float64)) > 0
         for block in self.table.blocks(space.rows_at_a_time(self.table.p)):
-            rows = xp.astype(block.rows, self.work, copy=False)
+            rows = space.cast(block.rows, self.precision)
             if bool(xp.any((rows != self.shift) & chosen)):
                 return True
         return False
@@ -226,21 +218,20 @@ class _RunningSums:
         space = self.space
         if not self.rows:
             zero = np.zeros(self.table.p)
-            return Sums(0.0, 0, self.dropped, zero, zero, zero, self.product)
+            return Sums(self.rows, self.count, self.dropped, zero, zero, zero, self.product)
         offset = self.sums / self.rows
         if self.right is None:
             space.add_outer(self.product, -self.rows, offset)
             squares = space.diagonal(self.product)
         else:
-            doubles = space.xp.astype(self.right, space.doubles, copy=False)
-            image = space.xp.matmul(offset[None, :], doubles)
+            image = space.xp.matmul(offset[None, :], space.cast(self.right, np.float64))
             self.product += (-self.rows * offset)[:, None] * image
             squares = self.squares - self.rows * offset * offset
-        shift = space.xp.astype(self.shift, space.doubles)
+        shift = space.cast(self.shift, np.float64)
         host = space.get(space.xp.stack([shift, offset, squares]))
         restored = restore_underflowed(np.maximum(host[2], 0.0), host[1])
         if self.right is None:
-            for column in np.flatnonzero((restored > 0.0) & (host[2] <= 0.0)):
+            for column in np.flatnonzero(restored != host[2]):
                 self.product[int(column), int(column)] = float(restored[column])
         return Sums(self.rows, self.count, self.dropped, host[0], host[1], restored, self.product)
 
@@ -260,7 +251,7 @@ def _first_shift(space: Space, rows: DeviceArray, kept: DeviceArray) -> tuple[An
 
 
 def _near_mean(space: Space, rows: DeviceArray, kept: DeviceArray) -> Any:
-    """Return a vector (p,) near the mean of the finite values, exact for constant columns."""
+    """Return a vector (p,) near the mean of the rows that count, exact for constant columns."""
     xp = space.xp
     sample, indices = _sample(space, rows)
     if kept is None:
@@ -269,10 +260,8 @@ def _near_mean(space: Space, rows: DeviceArray, kept: DeviceArray) -> Any:
     # Take the first row that counts without copying its index to the host.
     at = xp.argmax(xp.astype(kept, xp.int8))
     first = xp.take(rows, xp.reshape(at, (1,)), axis=0)[0, :]
-    shifted = sample - first
-    counted = xp.isfinite(shifted) & xp.take(kept, indices, axis=0)[:, None]
-    shifted = xp.where(counted, shifted, xp.zeros_like(shifted))
-    first = xp.where(xp.isfinite(first), first, xp.zeros_like(first))
+    counted = xp.take(kept, indices, axis=0)[:, None]
+    shifted = xp.where(counted, sample - first, xp.zeros_like(sample))
     return first + xp.mean(shifted, axis=0)
 
 
@@ -287,13 +276,14 @@ def _sample(space: Space, rows: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
 
 def _add_gram(space: Space, shifted: DeviceArray, total: DeviceArray) -> None:
     """Add ``shiftedᵀ shifted`` to the upper panels of ``total`` (p, p)."""
-    p = shifted.shape[1]
-    if p < 2 * PANEL_COLUMNS:
-        add_product(space, shifted, shifted, total)
-        return
-    for panel in slices(p, PANEL_COLUMNS):
+    for panel in _panels(shifted.shape[1]):
         start = panel.start
         add_product(space, shifted[:, panel], shifted[:, start:], total[panel, start:])
+
+
+def _panels(p: int) -> list[slice]:
+    """Panels of the columns of a scatter: one of all columns, unless there are many."""
+    return slices(p, PANEL_COLUMNS if p >= 2 * PANEL_COLUMNS else p)
 
 
 def add_product(space: Space, left: DeviceArray, right: DeviceArray, total: DeviceArray) -> None:
@@ -311,14 +301,12 @@ def add_product(space: Space, left: DeviceArray, right: DeviceArray, total: Devi
         left, right = left[whole:, :], right[whole:, :]
     for some in slices(left.shape[0], few):
         part = xp.matmul(left[some, :].T, right[some, :])
-        total += xp.astype(part, space.doubles, copy=False)
+        total += space.cast(part, np.float64)
 
 
-def _mirror(space: Space, total: DeviceArray) -> None:
-    """Fill the lower half of a symmetric matrix from its upper panels."""
-    p = total.shape[0]
-    for some in slices(p, PANEL_COLUMNS if p >= 2 * PANEL_COLUMNS else p):
-        corner, stop = total[some, some], some.stop
-        total[some, some] = (corner + corner.T) / 2.0
-        if stop < p:
-            total[stop:, some] = total[some, stop:].T
+def _mirror(total: DeviceArray, p: int) -> None:
+    """Fill the lower half of a symmetric matrix (p, p) from its upper panels."""
+    for panel in _panels(p):
+        corner, stop = total[panel, panel], panel.stop
+        total[panel, panel] = (corner + corner.T) / 2.0
+        total[stop:, panel] = total[panel, stop:].T

@@ -27,7 +27,6 @@ class Extremes:
     low: FloatArray
     high: FloatArray
 
-    centred = True
     block_rows = staticmethod(blocks.block_rows)
     complete_only = True
 
@@ -40,12 +39,13 @@ class Extremes:
     def of(cls, block: Block, weights: Weights = None, *, precise: bool = True) -> Extremes:
         """Extremes of a block (m, p)."""
         block, weights = blocks.checked_block(block, weights)
-        if block.shape[0] == 0:
-            return cls.empty(block.shape[1])
+        m, p = block.shape
+        if not m:
+            return cls.empty(p)
         low, high = block.min(axis=0), block.max(axis=0)
         if is_sparse(block):
             low, high = low.toarray().ravel(), high.toarray().ravel()
-        rows = float(block.shape[0] if weights is None else weights.sum())
+        rows = float(m if weights is None else weights.sum())
         return cls(rows, low.astype(np.float64), high.astype(np.float64))
 
     @property
@@ -60,6 +60,6 @@ class Extremes:
 
     def merge(self, other: Extremes) -> Extremes:
         """Extremes of the rows of both."""
-        blocks.check_mergeable(self, other)
+        blocks.check_columns(self, other)
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         return Extremes(self.rows + other.rows, low, high)

@@ -122,7 +122,7 @@ class Moments(Centred):
         """
         block, weights = blocks.checked_block(block, weights)
         m, p = block.shape
-        if m == 0:
+        if not m:
             return cls.empty(p)
         if is_sparse(block) and block.nnz < _DENSE_FROM * m * p:
             return _of_sparse(block, weights)
@@ -132,7 +132,7 @@ class Moments(Centred):
         return _of_dense(dense, weights, precise)
 
     @staticmethod
-    def adds_in_place(p: int, *, sparse: bool = False) -> bool:
+    def adds_in_place(p: int, *, sparse: bool) -> bool:
         """Whether blocks of ``p`` columns are added in place with :meth:`add`, one by one."""
         return p >= wide.MIN_COLUMNS and not sparse
 
@@ -145,7 +145,8 @@ class Moments(Centred):
         Until ``to_host()``, only the diagonal and upper triangle of the scatter are valid.
         """
         block, weights = blocks.checked_block(block, weights)
-        if block.shape[0] == 0:
+        m, _ = block.shape
+        if not m:
             return moments
         return _add_block(moments, blocks.as_dense(block), weights, precise)
 
@@ -395,16 +396,12 @@ def sparse_sums(block: CSR, weights: Weights) -> tuple[float, FloatArray, FloatA
     stored = np.bincount(entries.columns, weights=entry_weights, minlength=p)
     full = np.flatnonzero(stored > _FULL_COLUMN * rows)
     if full.size:
-        dense = block[:, full].toarray().astype(np.float64, copy=False)
+        dense = np.asarray(block[:, full].toarray(), dtype=np.float64)
         near = shift_of(dense, weights)
-        for again in (False, True):
-            shifted = dense - near
-            rooted = shifted if weights is None else shifted * np.sqrt(weights)[:, None]
-            sums[full] = column_sums(shifted, weights)
-            squares = products(rooted)
-            if again or not is_shift_far(sums[full], squares.diagonal(), rows):
-                break
+        shifted, sums[full], squares = _sums_about(near, dense, weights)
+        if is_shift_far(sums[full], squares.diagonal(), rows):
             near = near + sums[full] / rows
+            shifted, sums[full], squares = _sums_about(near, dense, weights)
         shift[full] = near
         # In products with full columns, the other columns are not shifted: their shift is zero.
         cross, _ = csr.backward(entries, shifted, factor=weights)
@@ -412,6 +409,15 @@ def sparse_sums(block: CSR, weights: Weights) -> tuple[float, FloatArray, FloatA
         scatter[full, :] = cross.T
         scatter[np.ix_(full, full)] = squares
     return rows, shift, sums, scatter
+
+
+def _sums_about(
+    shift: FloatArray, rows: FloatArray, weights: Weights
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Rows minus a shift (m, p), their column sums (p,) and sums of products (p, p)."""
+    shifted = rows - shift
+    rooted = shifted if weights is None else shifted * np.sqrt(weights)[:, None]
+    return shifted, column_sums(shifted, weights), products(rooted)
 
 
 # ---- blocks of wide rows, added in place -------------------------------------------------

@@ -44,7 +44,7 @@ class PairOf:
         self.first, self.second = first, second
         self.block_rows = first.block_rows
 
-    def adds_in_place(self, p: int, *, sparse: bool = False) -> bool:
+    def adds_in_place(self, p: int, *, sparse: bool) -> bool:
         """Whether blocks are added in place, which depends on the first kind."""
         return is_added_in_place(self.first, p, sparse=sparse)
 

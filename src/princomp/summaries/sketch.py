@@ -16,7 +16,13 @@ import numpy as np
 from princomp.errors import ShapeError
 from princomp.kernels import native
 from princomp.linalg import EPS, FloatArray, frozen, slices
-from princomp.summaries.blocks import Block, Weights, check_mergeable, checked_block, is_sparse
+from princomp.summaries.blocks import (
+    Block,
+    Weights,
+    checked_block,
+    is_sparse,
+    power_of_two,
+)
 from princomp.summaries.centred import Centred, Joined, as_kind
 from princomp.summaries.centred_rows import centre_rows, safe_exponent
 from princomp.summaries.columns import Columns
@@ -37,8 +43,7 @@ def wide_block_rows(columns: int, *, sparse: bool = False) -> int:
     min_rows = _FEWEST_ROWS
     if sparse:
         min_rows = max(MIN_ROWS_PER_SPARSE_BLOCK, min(columns // _COLUMNS_PER_ROW, _MOST_ROWS))
-    rows = max(NUMBERS_PER_WIDE_BLOCK // max(columns, 1), min_rows)
-    return 1 << (rows.bit_length() - 1)
+    return power_of_two(max(NUMBERS_PER_WIDE_BLOCK // max(columns, 1), min_rows))
 
 
 @lru_cache(maxsize=2)
@@ -92,7 +97,7 @@ class Sketch(Centred):
     mean_low: FloatArray
     column_scatter: FloatArray
     product: FloatArray
-    seed: int = 0
+    seed: int
     unit: float = EPS
     divisor: FloatArray | None = None
     centred: bool = True
@@ -135,8 +140,8 @@ class Sketch(Centred):
         """Sketch of the rows of both; ``other`` may be of any kind."""
         if not isinstance(other, Sketch):
             return self._merged_as_kind(other)
-        self._check_same_directions(other)
         joined = self._joined(other)
+        self._check_same_directions(other)
         if joined is None:
             return self if self.rows else other
         return self._merged(joined, other, self.product + other.product)
@@ -207,7 +212,6 @@ class Sketch(Centred):
         return self._with_columns(self.columns.about_origin(), product=product)
 
     def _check_same_directions(self, other: Sketch) -> None:
-        check_mergeable(self, other)
         if self.seed != other.seed or self.width != other.width:
             raise ShapeError(
                 f"sketches in {self.width} directions of seed {self.seed} and in {other.width} of "
@@ -247,7 +251,7 @@ class SketchOf:
         return self.add(self.empty(block.shape[1]), block, weights, precise=precise)
 
     @staticmethod
-    def adds_in_place(p: int, *, sparse: bool = False) -> bool:
+    def adds_in_place(p: int, *, sparse: bool) -> bool:
         """Whether blocks are added in place with :meth:`add`: always."""
         return True
 
@@ -256,18 +260,19 @@ class SketchOf:
     ) -> Sketch:
         """Add the rows of a block to ``sketch``, whose product is overwritten."""
         block, weights = checked_block(block, weights)
-        if block.shape[0] == 0:
+        m, p = block.shape
+        if not m:
             return sketch
         # In C order for the compiled kernels, so results do not depend on the memory layout.
         block = block if is_sparse(block) else native.as_kernel_rows(block)
-        if precise:
-            block = block.astype(np.float64, copy=False)
+        if precise and block.dtype != np.float64:
+            block = block.astype(np.float64)
         columns = Columns.of(block, weights)
         if block.dtype != np.float64 and safe_exponent(columns.column_scatter, block.dtype):
             block = block.astype(np.float64)  # its products would leave the range of float32
         spread = columns.column_scatter / columns.rows
         centred = centre_rows(block, columns.mean, columns.mean_low, spread, None, weights)
-        images = centred.matmul(directions(sketch.p, self.width, self.seed))
+        images = centred.matmul(directions(p, self.width, self.seed))
         unit = EPS if is_sparse(block) else float(np.finfo(centred.dtype).eps)
         centred.add_rmatmul(images, sketch.product)
         joined = sketch.columns._joined(columns)

@@ -78,7 +78,11 @@ class Space:
 
     def get(self, array: DeviceArray) -> FloatArray:
         """Copy a device array to the host, in float64."""
-        return np.asarray(self.to_host(array)).astype(np.float64, copy=False)
+        return np.asarray(self.to_host(array), dtype=np.float64)
+
+    def cast(self, array: DeviceArray, dtype: DTypeLike) -> DeviceArray:
+        """Return a device array as float32 or float64; only of another dtype it is a copy."""
+        return self.xp.astype(array, self.dtype(dtype), copy=False)
 
     def zeros(self, *shape: int) -> DeviceArray:
         """Return zeros on the device, in float64."""
@@ -90,11 +94,12 @@ class Space:
 
     def diagonal(self, matrix: DeviceArray) -> DeviceArray:
         """Return the diagonal of a square matrix in C order."""
-        return self.xp.reshape(matrix, (-1,))[:: matrix.shape[0] + 1]
+        n, _ = matrix.shape
+        return self.xp.reshape(matrix, (-1,))[:: n + 1]
 
     def add_outer(self, matrix: DeviceArray, factor: float, vector: DeviceArray) -> None:
         """Add ``factor · vector vectorᵀ`` to ``matrix`` in place, some rows at a time."""
-        size = vector.shape[0]
+        (size,) = vector.shape
         for some in slices(size, max(1, self.block_size // max(size, 1))):
             part = matrix[some, :]
             part += (factor * vector[some])[:, None] * vector[None, :]
@@ -133,4 +138,4 @@ class DeviceTable(Protocol):
         """The device of the rows."""
 
     def blocks(self, step: int) -> Iterator[DeviceBlock]:
-        """Blocks of at most ``step`` rows, in order."""
+        """Blocks of at most ``step`` rows, in order; none is empty."""

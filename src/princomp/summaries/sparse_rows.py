@@ -128,17 +128,17 @@ class SparseRows:
 
     def matmul(self, right: FloatArray) -> FloatArray:
         """A @ right (n, m), for ``right`` of shape (p, m)."""
-        right = self._scaled(right.astype(np.float64, copy=False))
+        right = self._scaled(np.asarray(right, dtype=np.float64))
         return csr.forward(self.entries, right, shift=self.mean @ right, factor=self._roots)
 
     def rmatmul(self, left: FloatArray) -> FloatArray:
         """Aᵀ @ left (p, m), for ``left`` of shape (n, m)."""
-        left = left.astype(np.float64, copy=False)
+        left = np.asarray(left, dtype=np.float64)
         return self._centred(csr.backward(self.entries, left, factor=self._roots))
 
     def add_rmatmul(self, left: FloatArray, into: FloatArray) -> None:
         """Add Aᵀ @ left to ``into`` (p, m)."""
-        left = left.astype(np.float64, copy=False)
+        left = np.asarray(left, dtype=np.float64)
         if "_by_columns" not in self.__dict__:
             self._centred(csr.backward(self.entries, left, factor=self._roots), into)
             return
@@ -182,7 +182,8 @@ class SparseRows:
         products, _ = csr.scatter(columns)
         # (X − 1μᵀ)(X − 1μᵀ)ᵀ = XXᵀ − (Xμ)1ᵀ − 1(Xμ)ᵀ + μᵀμ: both middle terms are added first, so
         # that the result is symmetric.
-        mean_products = np.array(csr.backward(columns, mean[:, None])[0][:, 0])
+        column, _ = csr.backward(columns, mean[:, None])
+        mean_products = column.flatten()
         mean_square, panels = float(mean @ mean), slices(n, _UNITS)
         for panel in panels:
             products[panel] -= (mean_products[panel, None] + mean_products) - mean_square
@@ -211,8 +212,8 @@ class SparseRows:
     def _rooted(self, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
         """W^½ @ vectors in their precision, and its column sums in float64."""
         rooted = vectors if self._roots is None else vectors * self._roots[:, None]
-        rooted = rooted.astype(vectors.dtype, copy=False)
-        return rooted, np.ones(len(rooted)) @ rooted.astype(np.float64, copy=False)
+        rooted = np.asarray(rooted, dtype=vectors.dtype)
+        return rooted, np.ones(len(rooted)) @ np.asarray(rooted, dtype=np.float64)
 
     def _scaled(self, vectors: FloatArray) -> FloatArray:
         """D⁻¹ @ vectors."""

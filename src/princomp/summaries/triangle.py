@@ -76,33 +76,31 @@ class Triangle(Centred):
             With the position of the value in the block.
         """
         block, weights = blocks.checked_block(block, weights)
-        if block.shape[0] == 0:
-            return cls.empty(block.shape[1])
+        m, p = block.shape
+        if not m:
+            return cls.empty(p)
         dense = np.ascontiguousarray(blocks.as_dense(block), dtype=np.float64)
         with np.errstate(all="ignore"):
-            rows = float(len(dense)) if weights is None else float(weights.sum())
+            rows = float(m) if weights is None else float(weights.sum())
             shift = shift_of(dense, weights)
-            for again in (False, True):
-                centred = dense - shift
-                share = centred if weights is None else weights[:, None] * centred
-                sums = column_sums(share)
-                if again or not is_shift_far(sums, np.einsum("ij,ij->j", share, centred), rows):
-                    break
+            centred, sums, squares = _sums_about(shift, dense, weights)
+            if is_shift_far(sums, squares, rows):
                 shift = shift + sums / rows
+                centred, sums, _ = _sums_about(shift, dense, weights)
             blocks.check_finite(sums, dense)
             offset = sums / rows
             centred -= offset
         if weights is not None:
             centred *= np.sqrt(weights)[:, None]
         mean, low = two_sum(shift, offset)
-        return cls(rows, len(dense), mean, low, _compressed(centred))
+        return cls(rows, m, mean, low, _compressed(centred))
 
     @property
     def column_scatter(self) -> FloatArray:
         """Diagonal of the scatter (p,)."""
         squares: FloatArray = np.einsum("ij,ij->j", self.factor, self.factor)
         if not squares.all():
-            squares = restore_underflowed(squares, np.abs(self.factor).max(axis=0, initial=0.0))
+            squares = restore_underflowed(squares, np.abs(self.factor).sum(axis=0))
         return squares
 
     @property
@@ -145,6 +143,15 @@ class Triangle(Centred):
 def panel_length(p: int) -> int:
     """Number of rows of ``p`` columns that are factored at a time."""
     return max(_PANEL, 4 * p)
+
+
+def _sums_about(
+    shift: FloatArray, rows: FloatArray, weights: Weights
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Rows minus a shift (m, p), and the sums of their columns and of their squares (p,)."""
+    shifted = rows - shift
+    share = shifted if weights is None else weights[:, None] * shifted
+    return shifted, column_sums(share), np.einsum("ij,ij->j", share, shifted)
 
 
 def _compressed(rows: FloatArray) -> FloatArray:

@@ -78,7 +78,7 @@ class _ImageSummary:
 
     def adds_in_place(self, p: int, *, sparse: bool = False) -> bool:
         """Whether blocks of images are better added in place."""
-        return is_added_in_place(self.kind, self.map.width)
+        return is_added_in_place(self.kind, self.map.width, sparse=False)
 
     def block_rows(self, columns: int, *, sparse: bool = False) -> int:
         """Rows of a logical block of images."""
