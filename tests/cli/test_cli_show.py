@@ -42,7 +42,7 @@ def test_show_says_what_weighted_rows_count_as(princomp, tmp_path, rng):
         tmp_path / "w.pca"
     )
     shown = princomp("show", tmp_path / "w.pca").out
-    assert "20 rows that count as 1,200 × 3 columns" in shown
+    assert "20 rows (counted as 1,200) × 3 columns" in shown
 
 
 def test_show_prints_loadings_by_component(princomp, model):

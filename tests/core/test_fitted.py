@@ -81,7 +81,7 @@ def test_a_copy_for_scoring_gives_the_same_scores(rng):
         )
 
 
-def test_a_robust_model_scores_with_all_it_has(rng):
+def test_a_robust_model_is_not_copied_for_scoring(rng):
     model = fitted_model(RobustPCA(1).fit(rng.standard_normal((40, 3))))
     assert model.for_scoring() is model
 

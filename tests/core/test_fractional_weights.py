@@ -109,7 +109,7 @@ def test_rules_for_a_summary_warn_of_the_sum_of_the_weights(call):
         assert not warned(call, right)
 
 
-def test_rules_for_a_summary_do_not_warn_of_faded_rows_or_if_they_count_no_rows():
+def test_no_warning_for_faded_rows_or_rules_that_do_not_count_rows():
     model = PCA("parallel", decay=0.999).partial_fit(X, sample_weight=np.full(N, 3.0))
     assert not warned(lambda: model.n_components_)
     assert not warned(lambda: MODEL.truncated("kaiser"))

@@ -177,7 +177,7 @@ def test_rotating_all_components_causes_a_warning(arrests):
 
 def test_rotations_of_an_uncentred_fit_are_about_zero_which_a_warning_says(arrests):
     model = PCA(2, center=False).fit(arrests)
-    with pytest.warns(UserWarning, match="center=False, so the rotation is about zero"):
+    with pytest.warns(UserWarning, match="center=False: rotated scores have mean squares of 1"):
         found = rotate(model)
     scores = found.transform(arrests)
     products = scores.T @ scores / (len(arrests) - 1.0)

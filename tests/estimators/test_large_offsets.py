@@ -56,7 +56,7 @@ def test_rows_that_a_rule_draws(rows):
 
 
 @pytest.mark.parametrize("method", ["em", "nipals"])
-def test_cells_that_are_filled_from_a_column_with_the_offset(method, rng):
+def test_cells_filled_from_a_column_far_from_zero(method, rng):
     first = np.rint(9 * rng.standard_normal(37))
     rows, incomplete = np.c_[first, 100 * first], np.array([[3.0, np.nan]])
     offset = np.array([OFFSET, 0.0])

@@ -71,7 +71,7 @@ def test_a_sum_of_weights_far_below_the_number_of_rows_causes_one_warning(model,
     ("n", "total", "said"),
     [(64, 10.75, True), (64, 11.0, False), (16, 7.0, True), (16, 8.0, False)],
 )
-def test_a_sum_of_half_the_rows_or_of_11_causes_no_warning(n, total, said, rng):
+def test_weights_that_sum_to_half_the_rows_or_to_11_cause_no_warning(n, total, said, rng):
     """Variances are then at most 11/10 of those for a large sum."""
     X, weights = rng.standard_normal((n, 3)), np.full(n, total / n)
     assert bool(warnings_of(lambda: PCA(2).fit(X, sample_weight=weights))) == said

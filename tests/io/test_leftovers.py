@@ -186,8 +186,9 @@ def test_an_interrupt_during_the_renaming_takes_effect_after_it(tmp_path, monkey
         raise KeyboardInterrupt
 
     def replace_and_interrupt(*paths):
-        os.kill(os.getpid(), signal.SIGINT)
-        assert handled.wait(60)
+        if not handled.is_set():
+            os.kill(os.getpid(), signal.SIGINT)
+            assert handled.wait(60)
         replace(*paths)
 
     monkeypatch.setattr(os, "replace", replace_and_interrupt)
@@ -266,7 +267,7 @@ def test_files_are_updated_and_written_where_the_system_has_no_locks(tmp_path, m
     assert (tmp_path / "a").read_bytes() == b"newer"
 
 
-def test_files_with_names_too_long_to_repeat_keep_the_leftovers_of_others(tmp_path):
+def test_leftovers_of_names_too_long_to_repeat_are_kept(tmp_path):
     """A temporary file of such a name may be that of another."""
     for length, kept in ((200, False), (201, True)):
         leftover = tmp_path / f".{'n' * 200}.0123456789ab.tmp"

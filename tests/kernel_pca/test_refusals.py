@@ -63,7 +63,7 @@ def test_a_kernel_that_is_the_same_for_all_rows_is_warned_of(options, k):
     assert KernelPCA(2, **{**options, "gamma": "median", "coef0": 0}).fit(ROWS).eigenvalues_[1] > 0
 
 
-def test_a_power_of_zero_is_not_blamed_on_gamma():
+def test_degree_zero_is_not_blamed_on_gamma():
     with pytest.warns(UserWarning, match="'poly' with degree 0 is, .* such as degree=2"):
         KernelPCA(2, kernel="poly", degree=0).fit(ROWS)
 

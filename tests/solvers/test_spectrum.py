@@ -61,7 +61,7 @@ def test_no_entry_of_an_axis_is_minus_zero(overwrite):
 @pytest.mark.parametrize(
     ("missed", "bound"), [(0.0, math.hypot(1e-14, 3e-9, 4e-9)), (1e-3, 1 / 2), (None, 1 / 2)]
 )
-def test_noise_has_the_residuals_of_the_others_and_all_variance_that_may_be_missing(missed, bound):
+def test_axes_that_replace_noise_get_a_bound_as_residual(missed, bound):
     residuals = np.array([3e-9, 4e-9, 1.0])
     spectrum = Spectrum(
         np.array([0.2, 0.1, 0.0]), np.eye(3, 5), 0.4, 1e-14, residuals=residuals, missed=missed
@@ -88,7 +88,7 @@ def test_the_first_unit_vectors_that_are_not_nearly_in_the_span_complete_a_basis
     np.testing.assert_allclose(found, [axes[0], [-0.6, 0.8, 0, 0], [0, 0, 1, 0]], atol=EPS)
 
 
-def test_eigenvalues_below_zero_count_as_zero_before_the_rank_ends():
+def test_negative_eigenvalues_within_the_rank_count_as_zero():
     """A search in exact arithmetic finds none, but rounding may leave some."""
     columns = Columns(3.0, 3, np.zeros(4), np.zeros(4), np.ones(4))
     assert columns.rank_limit == 2

@@ -168,7 +168,7 @@ def print_summary(model: Any, angles: FloatArray | None = None) -> None:
         scale = "none" if fitted.result.scale is None else "given divisors"
     rows, (components, table) = fitted.n_samples, reports.rates_table(model)
     total = core.row_total(fitted.result.summary.rows, rows) if plain else ""
-    count_as = f" that count as {total}" if total else ""
+    count_as = f" (counted as {total})" if total else ""
     echo(
         f"{'unknown rows' if rows is None else counted(rows, 'row') + count_as} × "
         f"{counted(fitted.schema.p, 'column')}, {'robust, ' * robust}scale {scale}: "

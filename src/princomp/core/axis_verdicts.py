@@ -158,8 +158,8 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
         judged.append(Verdict(f"PC{i + 1}", kind, angle, names, bool(bootstrapped[i])))
     unstable = [one.kind == "unstable" for one in judged]
     spectrum = _known_spectrum(fitted)
-    # If an axis is stable for normal rows, and a bootstrap calls it unstable, as where outliers
-    # decide, then an approximation for normal rows says nothing about spaces.
+    # If a bootstrap calls an axis unstable that is stable for normal rows (outliers, for example),
+    # the approximation for normal rows does not hold for spaces either.
     normal = not ((degrees > _MAX_STABLE_ANGLE) & (approximate <= _MAX_STABLE_ANGLE)).any()
     spaces = _stable_spaces(spectrum, unstable) if normal and spectrum is not None else ()
     for first, stop, angle in spaces:

@@ -136,9 +136,9 @@ class Fitted:
 
     @property
     def has_weights(self) -> bool:
-        """Whether rows of the fit count as another number than 1, as far as is known.
+        """Whether any row of the fit has a weight other than 1, as far as is known.
 
-        Summaries and older model files do not record it: there, the sum of the weights tells.
+        Summaries and older model files do not record it: the sum of the weights decides.
         """
         n = self.n_samples
         if n is None or self.weighted:

@@ -97,7 +97,7 @@ def log_likelihood(fitted: Fitted, data: RowArray) -> FloatArray:
 
     If the model has no noise and fewer than p components above the resolution, the density is
     that within the span of these components, and −inf for a row outside it. For a row with NaN
-    it is NaN. Columns that do not count make no difference.
+    it is NaN. Dropped constant columns make no difference.
     """
     fitted.require_mean()
     out = empty(data.shape[0])

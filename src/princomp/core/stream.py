@@ -160,10 +160,10 @@ class Stream:
         if fitted.filled is not None:
             stream.notes = (f"{fitted.filled}; in the rows of an earlier fit",)
             if fitted.filled.cells:
+                cells = counted(fitted.filled.cells, "filled cell")
                 warn(
-                    f"from now on, {counted(fitted.filled.cells, 'filled cell')} of {name} count "
-                    "as observed: tests and intervals no longer take into account that they "
-                    "were missing"
+                    f"{name} has {cells}, which will count as observed from now on: tests and "
+                    "intervals ignore that they were missing. To avoid this, fit all rows together"
                 )
         if summary is not fitted.summary:
             stream.notes = (*stream.notes, _FROM_COMPONENTS)
@@ -424,7 +424,7 @@ class Stream:
         if _squares_fit(rows):
             return
         with np.errstate(all="ignore"):
-            part = self._kind.of(rows, weights)  # in float64: float32 has no values as large
+            part = self._kind.of(rows, weights)  # in float64: float32 has no values this large
             total = self.summary_and_dropped()[0].merge(part)
             fits = main_summary(total).column_scatter < _MAX_SCATTER
         if not fits.all():

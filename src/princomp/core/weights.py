@@ -19,7 +19,7 @@ _SUM_ABOVE_ONE = 1.0 + 1e-5
 _AS_FREQUENCIES = "w * w.sum() / (w**2).sum()"
 # With a sum of s, variances are s / (s − 1) times as large as for a large sum: 1.1 times.
 _FEW_ROWS = 11.0
-# Σw² / Σw of weights that were divided by this share, to the digits that users give.
+# Largest Σw² / Σw of weights that were divided by this ratio: 1, and a margin for rounding.
 _MAX_EFFECTIVE = 1.001
 
 
@@ -109,8 +109,8 @@ def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
                 "sample_weight is one number, and the number of rows is not known before they "
                 "are read",
                 place=WEIGHTS,
-                hint="give one weight per row; in a fit of these rows alone, one weight for all "
-                "only changes the divisor",
+                hint="give one weight per row, or none: in a fit of these rows alone, equal "
+                "weights change only the divisor of variances",
             )
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
@@ -196,7 +196,7 @@ def warn_of_fractional_weights(weights: Weights) -> None:
 def warn_of_sum_of_weights(n: int | None, total: float) -> None:
     """Warn as `warn_of_fractional_weights` does, where only the sum of the weights is known.
 
-    Weights that make rows count as their effective number do not add up to more than there are
+    Weights that make rows count as their effective number do not sum to more than the number of
     rows.
     """
     if n is not None and total > _MAX_EFFECTIVE * n and total % 1.0:
@@ -223,7 +223,7 @@ def total_in_words(total: float) -> str:
 
 
 def row_total(total: float, n: int | None) -> str:
-    """Return the number that n rows count as, in words; "" if it is n, to the digits shown.
+    """Return the number that n rows count as, as text; "" if it is n, to the digits shown.
 
     >>> row_total(428.00000000000006, 428), row_total(327.4321, 300)
     ('', '327.4')

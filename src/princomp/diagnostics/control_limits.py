@@ -17,7 +17,7 @@ from princomp.linalg import FloatArray
 from princomp.summaries import Moments, Triangle
 
 # Why an uncentred fit has no limits.
-_NO_MEAN = "the limits assume an estimated mean, and the model has center=False"
+_NO_MEAN = "the limits assume an estimated mean; the model has center=False"
 
 
 @dataclass(frozen=True)

@@ -306,8 +306,8 @@ def _warn_of_lost_variances(table: Table) -> None:
         names = listed([f"PC{a + 1}" for a in lost])
         warn(
             f"the bootstrap squares the rows, and rounding hides the variance of {names}, whose "
-            "intervals and angles are unreliable. Leave out, or divide, columns that vary far more "
-            "than others"
+            "intervals and angles are unreliable. Keep fewer components (model.truncated(k)), or "
+            "leave out or scale columns that vary far more than others"
         )
 
 

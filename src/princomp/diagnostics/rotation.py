@@ -214,8 +214,8 @@ def rotate(
         When varimax has not converged after 1,000 sweeps.
     UserWarning
         When the model keeps all components: each may then stand for a single column. With
-        ``center=False``: variances, covariances and correlations are then mean products, about
-        zero.
+        ``center=False``: variances, covariances and correlations are then mean squares and products
+        about zero.
 
     Examples
     --------
@@ -317,9 +317,9 @@ def _check_arguments(model: PCA, method: str, kaiser: bool, power: float) -> Non
         )
     if not fitted.centred:
         warn(
-            "the model has center=False, so the rotation is about zero: rotated scores have mean "
-            "squares of 1, not variances, and factor_correlations and structure are mean products, "
-            "not correlations and covariances"
+            "the model has center=False: rotated scores have mean squares of 1, not variances, and "
+            "factor_correlations and structure are mean products about zero, not correlations and "
+            "covariances. Fit with center=True to get these"
         )
 
 

@@ -134,7 +134,8 @@ class KernelPCA(
         Variances of the images in the feature space, and their rates.
     total_variance_ : float
         Trace of the centred kernel matrix over n − 1. If the components have more variance,
-        because other eigenvalues are negative, it is theirs, and depends on ``n_components``.
+        because other eigenvalues are negative, it is their sum, and depends on
+        ``n_components``.
     gamma_ : float
         γ of the fit.
     X_fit_ : array of shape (n, p)
@@ -380,8 +381,8 @@ class KernelPCA(
         Raises
         ------
         ParameterError
-            For a kernel that is a Python function, which cannot be saved, or is not that of the
-            fit, and for invalid parameters.
+            For a kernel that is a Python function, for a kernel other than that of the fit, and
+            for invalid parameters.
         OutputExistsError
             If the file exists and ``overwrite`` is false.
         OutputError

@@ -220,10 +220,10 @@ class ImageFit:
             if mine is not None and theirs is not None:
                 scaled = not np.array_equal(mine, theirs)
             raise ParameterError(
-                "the two fits have different feature maps, so their images have other coordinates",
+                "the two fits have different feature maps, so coordinates of their images differ",
                 place={"parameter": "other"},
                 hint=f"fit the second with {'the divisors (scale=model.scale_), ' * scaled}the "
-                "landmarks (landmarks=model.landmarks_) and the gamma of the first, or with the "
-                "same random_state and n_landmarks",
+                "gamma and the landmarks (landmarks=model.landmarks_) of the first; instead of "
+                "landmarks, random features need the same random_state and n_landmarks",
             )
         return replace(self, images=copy(self.images).merge(other.images))

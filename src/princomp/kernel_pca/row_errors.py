@@ -44,7 +44,7 @@ def reconstruction_error(
     float or ndarray of shape (n,)
         NaN for rows that ``missing="drop"`` leaves out; the mean is over the others. NaN, with a
         warning, for rows with ‖φ(x)‖² < ‖Pφ(x)‖², which a kernel that is not positive
-        semi-definite may have; the mean of such rows and others is NaN.
+        semi-definite may have; then the mean is NaN, too.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def unexplained_share(residuals: FloatArray, total: float) -> float:
 def are_negative(fit: KernelFit, residuals: FloatArray) -> NDArray[np.bool_]:
     """Whether residuals ‖φ − Pφ‖² (n,) are negative by more than rounding.
 
-    Only kernels that are not positive semi-definite have such rows: they have no error.
+    Only kernels that are not positive semi-definite have such rows, whose error is undefined.
     """
     spectrum = fit.spectrum
     if fit.kernel.positive or not spectrum.variances[: fit.k].any():
@@ -144,8 +144,8 @@ def _find_negative(fit: KernelFit, residuals: FloatArray) -> NDArray[np.bool_]:
         warn(
             f"{int(negative.sum()):,} of {len(residuals):,} rows have a projection that is longer "
             f"than their image: kernel {fit.kernel.name!r} is not positive semi-definite with "
-            "these parameters. Their reconstruction error is NaN, and so are means and score. Use "
-            "another kernel, other parameters or fewer components"
+            "these parameters. Their reconstruction error is NaN, and so are the mean and score. "
+            "Use another kernel, other parameters or fewer components"
         )
     return negative
 

@@ -155,14 +155,14 @@ def _best_index(errors: FloatArray, by: str) -> int:
         )
     if unknown == len(errors):
         raise DataError(
-            f"none of {unknown:,} combinations has a {why}",
+            f"no combination of the grid has a {why}",
             place={"parameter": "grid"},
             hint="use other kernels or parameters, or fewer components",
         )
     if unknown:
         warn(
-            f"{unknown:,} of {len(errors):,} combinations are listed last with NaN, because they "
-            f"have no {why}"
+            f"{unknown:,} of {len(errors):,} combinations have no {why}. They are listed last, "
+            "with NaN"
         )
     return int(np.nanargmin(errors))
 

@@ -118,7 +118,8 @@ def report(
     <!doctype html> True
     """
     data = _name_of(X) if data is None else data
-    steps = tuple(type(step).__name__ for _, step in getattr(model, "steps", ())[:-1])
+    before = [step for _, step in getattr(model, "steps", ())[:-1]]
+    steps = tuple(type(step).__name__ for step in before if step not in (None, "passthrough"))
     model, X = _as_princomp_model(model, X)
     _check_arguments(diagnostics.fitted_of(model), title, data, bootstrap, training)
     level = diagnostics.checked_level(level)

@@ -25,7 +25,7 @@ _MIN_CORRELATION = 0.7
 
 # Above this share, rows that were left out are mentioned in the summary.
 _MANY_DROPPED = 0.05
-# From this number of rows on, one that makes more than half of a component is mentioned.
+# From this number of rows on, a row with over half of a component's variance is mentioned.
 _MANY_ROWS = 10
 # Below this residual, relative to the first variance, components are exact to rounding errors.
 _EXACT_RESIDUAL = {"float64": 1e-10, "float32": 1e-4}
@@ -129,7 +129,7 @@ def variables_by_direction(
     Named are variables with a correlation of at least 0.7 in absolute value, or an above-average
     contribution. The last two values are the numbers of further variables in each direction.
     Without centring, scores may be large because of the means, and the signs of correlations,
-    which are about the means, differ from those of the axis: they are left out.
+    which are about the means, may differ from those of the axis: correlations are left out.
     """
     table = variables(model, components=[name], form="wide", frame="listing")
     axis, share = table[f"axis_{name}"], table[f"contribution_{name}"]
@@ -285,7 +285,7 @@ def _angles(request: Request) -> Iterator[tuple[str, str]]:
 
 
 def _dominated(request: Request) -> list[str]:
-    """Components of which a single row makes more than half, with the row."""
+    """Components to which one row contributes more than half of the variance, with that row."""
     rows = request.rows
     if rows is None or len(rows.scores) < _MANY_ROWS:
         return []

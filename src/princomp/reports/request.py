@@ -129,7 +129,7 @@ class Request:
 
     @property
     def row_total(self) -> str:
-        """The number that the rows of the fit count as, by their weights; "" if it is theirs."""
+        """The number that the rows of the fit count as, by their weights; "" if it is n."""
         return row_total(float(self.fitted.summary.rows), self.fitted.n_samples)
 
     @cached_property

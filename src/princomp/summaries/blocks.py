@@ -55,7 +55,7 @@ def panel_rows(columns: int, *, sparse: bool = False) -> int:
 
 
 def _rows_of(numbers: int, columns: int) -> int:
-    """Number of rows of about so many numbers, but more than that if they are wide."""
+    """Number of rows with about ``numbers`` entries in all, or more if rows are wide."""
     return power_of_two(max(numbers // max(columns, 1), min(2 * columns, _MAX_PANEL_ROWS), 256))
 
 

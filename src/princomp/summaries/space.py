@@ -81,7 +81,7 @@ class Space:
         return np.asarray(self.to_host(array), dtype=np.float64)
 
     def cast(self, array: DeviceArray, dtype: DTypeLike) -> DeviceArray:
-        """Return a device array as float32 or float64; only of another dtype it is a copy."""
+        """Return a device array as float32 or float64: a copy only if its dtype differs."""
         return self.xp.astype(array, self.dtype(dtype), copy=False)
 
     def zeros(self, *shape: int) -> DeviceArray:

@@ -102,7 +102,7 @@ def test_pre_images_between_equal_neighbours_are_their_mean(kernel, jitter):
 
 
 @pytest.mark.parametrize("gamma", [1e-6, 0.08])
-def test_pre_images_are_no_farther_than_their_neighbours_say(gamma):
+def test_pre_images_are_within_the_largest_distance_of_the_mean(gamma):
     # Columns in units 1 to 10⁴: the distances to neighbours fit no point of their span.
     rows = table(100, 8, 0.0) * np.logspace(0, 4, 8)
     space = expansion_of(KernelFunction("rbf", gamma), rows, 2)

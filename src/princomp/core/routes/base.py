@@ -91,7 +91,8 @@ class Route(Protocol):
 def rows_in_flight(problem: Problem, step: int) -> tuple[int, int, int, int]:
     """Return rows per block, threads that sum blocks, queued blocks, and sums to be merged.
 
-    A block has at most ``step`` rows. Blocks wait for a thread, and sums to be merged in order.
+    A block has at most ``step`` rows. Blocks wait for a thread, and sums wait to be merged in
+    order.
     """
     rows, threads, waiting = problem.rows, 1, 1
     if not 0 < rows <= step:

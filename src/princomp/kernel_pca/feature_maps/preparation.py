@@ -40,7 +40,7 @@ _MIN_COUNT, _COUNT_PER_COMPONENT = 50, 4
 _ROUNDING = 1e-10
 # Rounding error of K, far from the origin, that would show in the estimated error of features.
 _LARGE_ENTRY_ERROR = 1e-3
-# Measured: a search for a few exact components of n rows takes less time than m landmarks from
+# Measured: an exact search for a few components of n rows is faster than m landmarks from
 # m³ ≈ 60 n² to 100 n² on.
 _EXACT_IS_FASTER = 100
 # Maximum number of rows on which an error is estimated.

@@ -74,8 +74,8 @@ def _trilaterate(
 ) -> FloatArray:
     """Find points (n, p) at squared distances (n, q) from neighbours (n, q, p), or nearly so.
 
-    They are the means of the neighbours in directions of at most the spread ``min_spreads`` (n,),
-    and no farther from these means than the largest distance, as every point is.
+    Directions in which neighbours spread by at most ``min_spreads`` (n,) are ignored. No point is
+    farther from the mean of its neighbours than the largest distance, as is true of every point.
     """
     mean = neighbours.mean(axis=1)
     centred = neighbours - mean[:, None]
