@@ -391,3 +391,19 @@ def test_no_space_is_called_stable_if_a_bootstrap_shows_that_rows_are_not_normal
     assert stable_spaces(verdicts(fitted))
     assert stable_spaces(verdicts(fitted, [5.0, 80.0, 80.0]))
     assert not stable_spaces(verdicts(fitted, [80.0, 80.0, 80.0]))
+
+
+def test_components_of_rounding_errors_do_not_hide_a_stable_space():
+    fitted = fitted_model(PCA().fit(_with_a_copied_column())).result
+    assert "PC2 and PC3" in stable_spaces(verdicts(fitted, [5.0, 80.0, 80.0, 5.0, 5.0, 90.0]))
+
+
+def test_an_axis_without_variance_may_have_any_direction():
+    judged = verdicts(fitted_model(PCA().fit(np.diag([3.0, 2.0, 0.0, 0.0])[:, :3])).result)
+    assert (judged[-1].kind, judged[-1].angle) == ("below resolution", 90.0)
+
+
+def _with_a_copied_column():
+    design = np.linalg.qr(np.random.default_rng(0).standard_normal((100, 5)))[0]
+    rows = design * [9.0, 5.0, 4.99, 0.1, 0.05]
+    return np.column_stack([rows, rows[:, 0]])

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from engines.on_partitions import Partitions
 from princomp import PCA, RobustPCA
-from princomp.core import fit_summary, fitted_model
+from princomp.core import blocks_of, fit_summary, fitted_model
 from princomp.core.request import Request
 from princomp.errors import NotAvailableError
 from princomp.solvers import Spectrum
@@ -100,3 +101,15 @@ def test_scores_of_any_type_of_number_are_turned_into_rows(dtype, rng):
     assert rows.dtype == (np.float32 if dtype == np.float32 else np.float64)
     expected = model.inverse_transform(scores.astype(np.float64))
     np.testing.assert_allclose(rows, expected, rtol=1e-5 if dtype == np.float32 else 0)
+
+
+class NoChunks(Partitions):
+    def checked_chunks(self):
+        return iter(())
+
+
+def test_a_source_without_rows_has_one_empty_block():
+    options = {"engine": "partitions", "rows": 0, "p": 3, "dtype": np.dtype(np.float32)}
+    (block,) = blocks_of(NoChunks(**options, parts=[]))
+    assert block.shape == (0, 3)
+    assert block.dtype == np.float32

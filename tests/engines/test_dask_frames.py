@@ -170,6 +170,12 @@ def test_a_series_of_weights_belongs_to_the_rows_by_its_index_in_batches_too(
     assert "a Dask series" in caught.value.hint
 
 
+def test_weights_in_a_list_belong_to_the_rows_by_position(frame, weights):
+    df = dd.from_pandas(frame, npartitions=3)
+    model = PCA(2).partial_fit(df, sample_weight=weights.tolist())
+    compare(model, PCA(2).fit(frame, sample_weight=weights), 1e-10)
+
+
 def test_a_frame_without_rows(frame):
     model = PCA(2, missing="em").fit(frame)
     empty = dd.from_pandas(frame, npartitions=2)

@@ -290,3 +290,8 @@ def test_rows_from_scores_in_batches_are_those_of_all(rng):
     with pytest.raises(NotFiniteError) as caught:
         model.inverse_transform(iter([scores[:20], scores[20:23], scores[23:]]))
     assert caught.value.place["row"] == 25
+
+
+def test_a_model_of_scikit_learn_has_read_no_bytes(rng):
+    theirs = decomposition.PCA(2).fit(rng.standard_normal((20, 3)))
+    assert PCA.from_sklearn(theirs).certificate_.bytes_read == 0

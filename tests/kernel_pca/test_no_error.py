@@ -98,3 +98,11 @@ def test_a_sum_of_negative_eigenvalues_is_not_called_an_eigenvalue():
         model.fit(matrix)
     with pytest.raises(DataError, match=r"the smallest that was computed is -0\.25, and"):
         model.set_params(n_components=None, eigen_solver="dense").fit(matrix)
+
+
+@pytest.mark.filterwarnings("error")
+def test_rounding_of_a_far_row_is_not_taken_for_an_indefinite_kernel(rng):
+    rows = rng.standard_normal((60, 4)).astype(np.float32)
+    far = np.vstack([rows, [[500.0, 0.0, 0.0, 0.0]]]).astype(np.float32)
+    model = KernelPCA(4, kernel=lambda a, b: float(a @ b)).fit(rows)
+    assert model.score(far) == pytest.approx(1.0, abs=1e-4)

@@ -198,6 +198,13 @@ def test_parallel_compares_a_correlation_matrix_with_correlations():
         # The same tables are drawn, so only the rounding of the quantiles differs.
         quantiles = other.decision_.threshold
         np.testing.assert_allclose(quantiles, model.decision_.threshold, rtol=1e-9)
+    # scikit-learn divides by n; others round.
+    population = (X - X.mean(axis=0)) / X.std(axis=0)
+    for table in (population, population.astype(np.float32), population.round(6)):
+        quantiles = PCA("parallel").fit(table).decision_.threshold
+        np.testing.assert_allclose(
+            quantiles, np.multiply(model.decision_.threshold, 20 / 19), rtol=1e-5
+        )
 
 
 def test_without_a_number_of_rows_only_some_rules_answer(X):

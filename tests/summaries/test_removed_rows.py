@@ -148,3 +148,11 @@ def test_a_column_without_scatter_is_constant_if_its_products_are_rounding(size,
         assert left.scatter.tolist() == [[size * EPS + 100 * 5e-324, product], [product, 63.0]]
         np.testing.assert_allclose(left.lost[0], 2 * EPS * size, rtol=1e-9)
     assert (left.rows, left.count, left.unit) == (96.0, 96, EPS)
+
+
+def test_rows_of_other_columns_or_about_the_origin_cannot_be_removed(rng):
+    moments = Moments.of(rng.standard_normal((9, 3)))
+    with pytest.raises(ShapeError, match="of 3 columns cannot be merged with one of 2"):
+        moments.remove(Moments.of(np.ones((2, 2))))
+    with pytest.raises(ShapeError, match="about the origin"):
+        moments.remove(Moments.of(np.ones((2, 3))).about_origin())

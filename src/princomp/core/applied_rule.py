@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 # Rules that draw from the rows use a sample of at most this many numbers, but at least this many
 # rows.
 MAX_SAMPLE_NUMBERS, MIN_SAMPLE_ROWS = 2**24, 200
-# Rounding of variances that are 1; those of columns of other units differ by far more.
-_UNIT_TOLERANCE = 1e-12
+# Variances of columns that were standardised before the fit, in float32 or to six digits, differ
+# by less than this share; others differ by far more.
+_EQUAL_SHARE = 1e-5
 
 
 class AppliedRule:
@@ -131,8 +132,9 @@ class AppliedRule:
                 count = min(count, fit.n)
         column_scatter = np.delete(np.asarray(self._analysed.column_scatter), self._dropped)
         column_variances = np.maximum(column_scatter / (summary.rows - 1.0), 0.0)
-        # A correlation matrix and columns that the caller divided have variances of 1, too.
-        has_unit_variances = bool((np.abs(column_variances - 1.0) <= _UNIT_TOLERANCE).all())
+        # Columns that were standardised before the fit, and correlation matrices.
+        spread = np.ptp(column_variances) if columns > 1 else np.inf
+        have_equal_variances = bool(spread <= _EQUAL_SHARE * column_variances.max(initial=0.0))
         scaled = isinstance(request.scale, str) and request.scale == "unit"
         return Known(
             variances=spectrum.variances[:columns],
@@ -141,7 +143,7 @@ class AppliedRule:
             rows=None if fit.n is None else float(summary.rows),
             column_variances=column_variances,
             centred=request.center,
-            standardised=request.center and (scaled or has_unit_variances),
+            standardised=request.center and (scaled or have_equal_variances),
             resolution=spectrum.resolution,
             complete=complete,
             table=None if why_not else self._table,

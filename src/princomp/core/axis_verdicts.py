@@ -160,7 +160,8 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
     spectrum = _known_spectrum(fitted)
     # If a bootstrap calls an axis unstable that is stable for normal rows (outliers, for example),
     # the approximation for normal rows does not hold for spaces either.
-    normal = not ((degrees > _MAX_STABLE_ANGLE) & (approximate <= _MAX_STABLE_ANGLE)).any()
+    only_bootstrapped = (degrees > _MAX_STABLE_ANGLE) & (approximate <= _MAX_STABLE_ANGLE)
+    normal = not only_bootstrapped[~noise].any()
     spaces = _stable_spaces(spectrum, unstable) if normal and spectrum is not None else ()
     for first, stop, angle in spaces:
         space = tuple(one.component for one in judged[first:stop])

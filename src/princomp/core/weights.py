@@ -42,7 +42,9 @@ def attach_weights(
     if rows is None:
         check_index_of_weights(X, sample_weight)
         return X, sample_weight
-    has_labels = hasattr(X, "index") and hasattr(sample_weight, "index")
+    # ``index`` of lists and tuples is a method.
+    labels = getattr(sample_weight, "index", None)
+    has_labels = hasattr(X, "index") and labels is not None and not callable(labels)
     by_position = not (has_labels or isinstance(sample_weight, str))
     if by_chunks and by_position and rows.has_chunks:
         return X, sample_weight
@@ -228,5 +230,7 @@ def row_total(total: float, n: int | None) -> str:
     >>> row_total(428.00000000000006, 428), row_total(327.4321, 300)
     ('', '327.4')
     """
-    words = "" if n is None else total_in_words(total)
-    return "" if n is None or words == total_in_words(n) else words
+    if n is None:
+        return ""
+    words = total_in_words(total)
+    return "" if words == total_in_words(n) else words

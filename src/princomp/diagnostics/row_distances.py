@@ -265,7 +265,7 @@ def _check_reasons(reasons: dict[str, str]) -> None:
     if len(reasons) == 2:
         raise NotAvailableError(
             f"neither T² nor Q has a limit. T²: {reasons['t2']}. Q: {reasons['q']}",
-            hint="keep fewer components, or fit more rows",
+            hint="keep fewer components, fit more rows, or centre them (center=True)",
         )
     for statistic, reason in reasons.items():
         warn(

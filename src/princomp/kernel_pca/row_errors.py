@@ -16,7 +16,8 @@ from princomp.summaries import is_sparse
 if TYPE_CHECKING:
     from princomp.kernel_pca.estimator import KernelPCA
 
-# Squared lengths that are negative by up to this share of the total variance count as rounding.
+# Squared lengths that are negative by up to this share of the total variance, or of the squared
+# length before the projection, count as rounding.
 _ALLOWED_NEGATIVE = 1e-4
 
 
@@ -53,8 +54,8 @@ def reconstruction_error(
     NotFiniteError, ParameterError, ShapeError, ColumnError
     """
     model = self.__fitted_model__()
-    residuals, _ = _projection_residuals(model, X, diagonal)
-    negative = _find_negative(model.result, residuals)
+    residuals, totals = _projection_residuals(model, X, diagonal)
+    negative = _find_negative(model.result, residuals, totals)
     residuals = np.maximum(residuals, 0.0)
     if per_row:
         return np.where(negative, np.nan, residuals)
@@ -114,7 +115,7 @@ def score(self: KernelPCA, X: Any, y: object = None) -> float:
         return -float(self.pre_image_error(X))
     model = self.__fitted_model__()
     residuals, totals = _projection_residuals(model, X, None)
-    if _find_negative(model.result, residuals).any():
+    if _find_negative(model.result, residuals, totals).any():
         return float("nan")
     return 1.0 - unexplained_share(residuals[~np.isnan(residuals)], _known_mean(totals))
 
@@ -124,8 +125,8 @@ def unexplained_share(residuals: FloatArray, total: float) -> float:
     return float(np.maximum(residuals, 0.0).mean()) / total if total > 0 else 1.0
 
 
-def are_negative(fit: KernelFit, residuals: FloatArray) -> NDArray[np.bool_]:
-    """Whether residuals ‖φ − Pφ‖² (n,) are negative by more than rounding.
+def are_negative(fit: KernelFit, residuals: FloatArray, totals: FloatArray) -> NDArray[np.bool_]:
+    """Whether residuals ‖φ − Pφ‖² (n,) are negative by more than rounding of totals ‖φ − mean‖².
 
     Only kernels that are not positive semi-definite have such rows, whose error is undefined.
     """
@@ -133,13 +134,16 @@ def are_negative(fit: KernelFit, residuals: FloatArray) -> NDArray[np.bool_]:
     if fit.kernel.positive or not spectrum.variances[: fit.k].any():
         return np.zeros(len(residuals), dtype=bool)
     first = float(spectrum.variances[0])
-    allowed = _ALLOWED_NEGATIVE * spectrum.total + 10 * spectrum.roundoff * first * fit.divisor
+    allowed = (
+        _ALLOWED_NEGATIVE * np.maximum(totals, spectrum.total)
+        + 10 * spectrum.roundoff * first * fit.divisor
+    )
     return residuals < -allowed
 
 
-def _find_negative(fit: KernelFit, residuals: FloatArray) -> NDArray[np.bool_]:
+def _find_negative(fit: KernelFit, residuals: FloatArray, totals: FloatArray) -> NDArray[np.bool_]:
     """Find residuals that are negative by more than rounding, with a warning."""
-    negative = are_negative(fit, residuals)
+    negative = are_negative(fit, residuals, totals)
     if negative.any():
         warn(
             f"{int(negative.sum()):,} of {len(residuals):,} rows have a projection that is longer "

@@ -331,7 +331,7 @@ class SolvedFold:
         scores = self.scores[:, :k]
         if by == "reconstruction":
             residuals = self.squared_norms - np.einsum("ij,ij->i", scores, scores)
-            if are_negative(self.fitted, residuals).any():
+            if are_negative(self.fitted, residuals, self.squared_norms).any():
                 return float("nan")
             return unexplained_share(residuals, float(np.maximum(self.squared_norms, 0.0).mean()))
         inverse = pre_images(

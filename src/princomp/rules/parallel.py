@@ -109,7 +109,7 @@ def _normal_variances(known: Known, rng: np.random.Generator) -> FloatArray:
         columns = drawn.T  # a view, with a column for each column of the table
     if known.standardised:
         columns *= np.sqrt(known.divisor) / np.linalg.norm(columns, axis=0)
-        columns *= known.column_variances > 0
+        columns *= np.sqrt(known.column_variances)
     else:
         columns *= deviations
     return squared_singular_values(drawn) / known.divisor

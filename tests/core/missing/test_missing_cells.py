@@ -492,3 +492,8 @@ def test_masked_scores_weights_and_parameters(masked, rng):
     covariance[0, 1] = np.ma.masked
     with pytest.raises(NotFiniteError, match=r"C\[0, 1\]"):
         PCA.from_covariance(covariance)
+
+
+def test_iterations_of_nipals_are_those_of_all_components(incomplete):
+    one, two = (PCA(k, missing="nipals").fit(incomplete).imputed_.iterations for k in (1, 2))
+    assert 0 < one < two
