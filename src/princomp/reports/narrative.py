@@ -162,12 +162,13 @@ def _outliers(request: Request) -> Iterator[str]:
         yield texts("no_limits")
         return
     order, level = rows.order, f"{100 * limits.level:.10g}%"
-    names = rows.names[order[rows.exceeded[order] != ""]]
-    if len(names):
+    beyond = order[rows.exceeded[order] != ""]
+    if len(beyond):
         n, chance = int((~np.isnan(rows.t2)).sum()), f"{100 * (1 - limits.level):.10g}%"
-        shown = list(names if rows.named else [f"row {name}" for name in names])
+        labels = rows.labels
+        shown = [labels[i] for i in beyond]
         wide = request.fitted.p > (request.fitted.n_samples or 0)
-        yield texts("beyond", len(names), n, level, chance, shown, wide)
+        yield texts("beyond", len(beyond), n, level, chance, shown, wide)
     else:
         yield texts("none_beyond", level, list(rows.cutoffs))
     if "q" in limits.reasons and request.fitted.k < request.fitted.p:
@@ -290,10 +291,10 @@ def _dominated(request: Request) -> list[str]:
     if rows is None or len(rows.scores) < _MANY_ROWS:
         return []
     # Contributions are NaN for rows that did not take part in the fit.
-    largest = np.nan_to_num(rows.contribution).argmax(axis=0)
+    largest, labels = np.nan_to_num(rows.contribution).argmax(axis=0), rows.labels
     shares = rows.contribution[largest, range(len(largest))]
     return [
-        f"{name} ({rows.names[i] if rows.named else f'row {rows.names[i]}'}: {share:.0f}%)"
+        f"{name} ({labels[i]}: {share:.0f}%)"
         for name, i, share in zip(component_names(len(largest)), largest, shares, strict=True)
         if share > 50.0
     ]

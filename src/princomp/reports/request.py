@@ -77,6 +77,11 @@ class ReportedRows:
     groups: plots.Groups | None
 
     @property
+    def labels(self) -> list[str]:
+        """Names of the rows in sentences; numbers follow the word "row"."""
+        return [str(name) if self.named else f"row {name}" for name in self.names]
+
+    @property
     def exceeded(self) -> NDArray[np.object_]:
         """Limits that each row exceeds: "", "T²", "Q" or "T², Q"."""
         labels = np.array(["", "T²", "Q", "T², Q"], dtype=object)
