@@ -55,6 +55,7 @@ def relative_residuals(pairs: Pairs, unit: float) -> FloatArray:
 
     The Lanczos recurrence does not show the rounding errors of its products, whose unit roundoff is
     ``unit``.
+    That eigenvalue is positive: tables without variance are not searched.
     """
     return np.maximum(pairs.residuals / pairs.values[0], FEWEST_UNITS * unit)
 
