@@ -58,6 +58,15 @@ def test_printed_tables_and_sentences_of_agreement(arrests):
     assert "unknown rows" in str(none)
 
 
+def test_the_title_says_what_rows_count_as(rng):
+    faded = PCA(decay=0.9).partial_fit(rng.standard_normal((500, 4)))
+    title, *_ = str(choose(faded, "kaiser")).splitlines()
+    assert title == "How many components of 500 rows (counted as 10) × 4 columns"
+    counts = np.full(50, 3.0)
+    title, *_ = str(choose(faded.transform(np.eye(50, 4)), sample_weight=counts)).splitlines()
+    assert title == "How many components of 50 rows (counted as 150) × 4 columns"
+
+
 def test_frames_json_and_html_agree(arrests):
     found = choose(arrests, scale="unit")
     frame = found.to_frame()

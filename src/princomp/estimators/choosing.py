@@ -8,7 +8,14 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from princomp.core import FILL_METHODS, check_parameter, renamed_parameters, whole_number
+from princomp.core import (
+    FILL_METHODS,
+    check_parameter,
+    fitted_model,
+    renamed_parameters,
+    row_total,
+    whole_number,
+)
 from princomp.engines import ProgressCallback, RunContext
 from princomp.errors import ParameterError, class_words
 from princomp.estimators.estimator import PCA
@@ -118,7 +125,9 @@ def choices_and_model(
         several = replace(several, tell=None)  # the fit reports rules as well as passes
         model = PCA(several, random_state=int(random_state), **parameters)
         model.fit(X, sample_weight=sample_weight, progress=progress)
-    return Choices(tuple(several.answers), model.n_samples_, model.n_features_in_), model
+    n, rows = model.n_samples_, fitted_model(model).result.summary.rows
+    answers, counted_as = tuple(several.answers), row_total(rows, n)
+    return Choices(answers, n, model.n_features_in_, counted_as), model
 
 
 def _unsupported_model(model: BaseEstimator) -> ParameterError:

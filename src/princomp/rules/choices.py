@@ -57,6 +57,8 @@ class Choices(Mapping[str, Decision]):
     decisions : tuple of Decision
     n_samples : int or None
     n_features : int
+    counted_as : str
+        The sum of the weights, which rules took as the number of rows; "" if it is that number.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Choices(Mapping[str, Decision]):
     decisions: tuple[Decision, ...]
     n_samples: int | None
     n_features: int
+    counted_as: str = ""
 
     def __getitem__(self, name: str) -> Decision:
         return {decision.rule: decision for decision in self.decisions}[name]
@@ -142,6 +145,7 @@ class Choices(Mapping[str, Decision]):
 
     def __str__(self) -> str:
         rows = "unknown rows" if self.n_samples is None else counted(self.n_samples, "row")
+        rows += f" (counted as {self.counted_as})" if self.counted_as else ""
         table: list[tuple[str, ...]] = [("rule", "k", "at k", "limit", "at k+1", "limit", "why")]
         for decision in self.decisions:
             name, k, _, *numbers, why = _row(decision)

@@ -94,10 +94,9 @@ def test_fit_warns_that_it_does_not_use_decay(table):
     with pytest.warns(UserWarning, match=r"decay=0\.5 applies to rows that .* add later") as caught:
         model = PCA(decay=0.5).fit(table)
     assert_same_bits(model, PCA().fit(table))
-    _, hint = str(caught[0].message).split("sample_weight=")
-    weights = eval(hint, {"n": len(table), "np": np})
-    faded = PCA().fit(table, sample_weight=weights)
-    np.testing.assert_allclose(faded.mean_, PCA(decay=0.5).partial_fit(table).mean_, rtol=1e-12)
+    # Weights that fade would cause a second warning: they do not sum to a number of rows.
+    assert len(caught) == 1
+    assert str(caught[0].message).endswith("give them to partial_fit of a new model")
 
 
 @pytest.mark.parametrize("decay", [0, -0.5, 1.5, np.nan, np.inf, "0.5", True, [0.5], 1 + 1j])
