@@ -10,6 +10,7 @@ import pytest
 from engines.on_partitions import Partitions
 from princomp import PCA, Moments, bootstrap, choose, diagnostics, load, report
 from princomp.core import are_frequencies, attach_weights, row_total, total_in_words
+from princomp.errors import ShapeError
 
 N = 420
 X = np.random.default_rng(3).standard_normal((N, 14))
@@ -166,6 +167,9 @@ def test_bartlett_warns_of_a_sum_of_weights_that_is_no_number_of_rows():
     with pytest.warns(UserWarning, match="420 rows count as 440,143"):
         diagnostics.bartlett(MODEL)
     assert diagnostics.bartlett(PCA(3).fit(X, sample_weight=EFFECTIVE)).p_value > 0.01
+    with pytest.raises(ShapeError) as caught:
+        diagnostics.bartlett(PCA(1, decay=0.5).partial_fit(X))
+    assert caught.value.hint.endswith("with decay, the sum of their weights counts")
 
 
 def test_a_report_says_what_the_rows_count_as(draw_only):

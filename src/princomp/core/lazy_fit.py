@@ -12,12 +12,21 @@ from princomp.core.mergeable_summary import main_summary
 from princomp.core.problem import Problem
 from princomp.core.request import Request
 from princomp.core.stream import Stream, check_components
-from princomp.core.weights import gives_variance, warn_of_small_weights
-from princomp.errors import DataError, NotAvailableError, NotFiniteError, ParameterError
+from princomp.core.weights import gives_variance, row_total, warn_of_small_weights
+from princomp.errors import (
+    ConstantColumnError,
+    DataError,
+    NotAvailableError,
+    NotFiniteError,
+    ParameterError,
+)
 from princomp.linalg import cached_property
 from princomp.summaries import Names, Pair
 
 _REASON = "rows that came in batches, summed as one table"
+# Once decayⁿ is smaller, the sum of the weights of n rows, (1 − decayⁿ) / (1 − decay) without own
+# weights, has all but reached its limit.
+_SETTLED = 1e-3
 
 
 class LazyFit:
@@ -94,7 +103,7 @@ class LazyFit:
             needed = "at least 2 rows" if summary.count < 2 else "a sum of weights above 1"
             raise NotAvailableError(
                 f"a variance needs {needed}, got {summary.rows:g} so far",
-                hint="give more rows to partial_fit first",
+                hint=self._advice(summary),
             )
         if not stream.faded and summary.lost is None:  # else the number of rows is not known
             warn_of_small_weights(summary.rows, summary.count)
@@ -121,8 +130,21 @@ class LazyFit:
         except NotFiniteError:  # more rows do not help
             raise
         except DataError as error:
+            weight = row_total(summary.rows, n)
+            sum_to = f" (their weights sum to {weight})" if weight else ""
             raise NotAvailableError(
-                f"the {n:,} rows so far cannot be solved: {error.message}",
+                f"the {n:,} rows so far{sum_to} cannot be solved: {error.message}",
                 place=error.place,
-                hint=f"give more rows to partial_fit first, or {error.hint}",
+                hint=f"{self._advice(summary, error)}, or {error.hint}",
             ) from error
+
+    def _advice(self, summary: Any, error: DataError | None = None) -> str:
+        """What to do if the rows so far cannot be solved, because of ``error``."""
+        decay, n = self.stream.decay, self.all_rows.rows_seen
+        too_few = summary.rows <= summary.p and not isinstance(error, ConstantColumnError)
+        if too_few and decay**n < _SETTLED:
+            return (
+                f"fit with a larger decay (with decay={decay:g}, the weights of more rows do not "
+                "sum to more)"
+            )
+        return "give more rows to partial_fit first"

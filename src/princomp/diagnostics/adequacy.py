@@ -127,16 +127,17 @@ def bartlett(model: PCA) -> Bartlett:
     correlation = _correlation(model, fitted)
     p = fitted.p
     rows = min(n, fitted.analysed.count)
+    faded = "" if fitted.faded_by is None else "; with decay, the sum of their weights counts"
     if rows <= p:
         raise ShapeError(
             f"{rows:g} rows of {p} columns always have a singular correlation matrix",
-            hint="the test needs more rows than columns",
+            hint=f"the test needs more rows than columns{faded}",
         )
     factor = n - 1.0 - (2 * p + 5) / 6.0
     if factor <= 0:
         raise ShapeError(
             f"{n:g} rows are too few for Bartlett's test of {p} columns",
-            hint=f"the test needs at least {int(1 + (2 * p + 5) / 6) + 1} rows",
+            hint=f"the test needs at least {int(1 + (2 * p + 5) / 6) + 1} rows{faded}",
         )
     _warn_of_filled_cells(fitted, "Bartlett's test rejects too often")
     if fitted.faded_by is None:
