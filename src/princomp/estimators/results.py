@@ -69,7 +69,30 @@ def score(self: PCA, X: Any, y: object = None) -> float:
 
 
 def get_covariance(self: PCA) -> FloatArray:
-    """Model covariance (p, p), in squared units; ``whiten`` does not change it."""
+    """Model covariance (p, p), in squared units; ``whiten`` does not change it.
+
+    The components that are left out become noise of the same variance in all directions, so the
+    variances of single columns differ from those of the rows (``var_``). A factor model gives each
+    column its own noise (for ``center=True``; ``scale_`` is None without ``scale``).
+
+    Returns
+    -------
+    ndarray of shape (p, p)
+
+    Examples
+    --------
+    The covariance of a factor model:
+
+    >>> import numpy as np
+    >>> from princomp import PCA
+    >>> X = np.array([[1.0, 20, 3], [2, 10, 3], [3, 40, 7], [4, 30, 7]])
+    >>> model = PCA(1, scale="unit").fit(X)
+    >>> B = model.loadings_ * model.scale_[:, np.newaxis]  # in the units of the rows
+    >>> covariance = B @ B.T
+    >>> np.fill_diagonal(covariance, model.var_)
+    >>> print(np.round(covariance.diagonal() / model.get_covariance().diagonal(), 2))
+    [1.07 1.07 0.89]
+    """
     return _in_precision(self._result.covariance(), self._result)
 
 
