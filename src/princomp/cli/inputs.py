@@ -323,7 +323,9 @@ def notes_on_cells(fitted: Any, *, scores: bool = False) -> list[str]:
         return [str(filled), *kept_notes]
     if not result.dropped:
         return kept_notes
-    note = f"rows with missing values: {result.dropped:,}; they were left out of the fit"
+    start = f"rows with missing values: {result.dropped:,}; they were left out of the fit"
+    notes = (note for note in getattr(result, "notes", ()) if note.startswith(start))
+    note = next(notes, start)  # a fit of rows in memory may name a column
     return [f"{note}, and their scores are empty" if scores else note, *kept_notes]
 
 

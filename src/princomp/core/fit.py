@@ -11,7 +11,7 @@ import numpy as np
 from princomp.core.applied_rule import check_rows_for_rule, counts_rows, draws_from_rows
 from princomp.core.context import FitContext, check_rows
 from princomp.core.fitted import Fitted
-from princomp.core.missing import fill_table
+from princomp.core.missing import fill_table, note_on_left_out
 from princomp.core.plan import route_of, select_route
 from princomp.core.problem import Problem, RouteChoice
 from princomp.core.request import PCAParameters, Request
@@ -160,6 +160,9 @@ def fit_rows(
             warn_of_fractional_weights(weights)
     fitted = _solve(fit, choice, notes, data.dtype)
     assert fit.n is not None
+    if fit.dropped:
+        note = note_on_left_out(data, columns, fit.n, fit.dropped)
+        fitted = replace(fitted, notes=(*fitted.notes, note))
     return replace(
         fitted,
         problem=problem if problem.rows else problem._replace(rows=fit.n),

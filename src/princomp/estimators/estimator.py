@@ -109,10 +109,11 @@ class PCA(
         about zero, still divided by n − 1.
     missing : {"error", "drop", "em", "nipals"}, default="error"
         How NaN, or a masked value, is treated in ``fit``. ``"error"`` raises an error with the
-        place. ``"drop"`` leaves out such rows and counts them (``n_dropped_``). ``"em"``
-        (regularised EM-PCA) and ``"nipals"`` fill the cells by a whole number of components,
-        with all rows in memory; ``imputed_`` describes the result. In ``transform``, ``"drop"``
-        gives NaN scores, so that rows stay aligned, and the other two fill the cells.
+        place. ``"drop"`` leaves out such rows, counts them (``n_dropped_``) and warns if they
+        are more than half. ``"em"`` (regularised EM-PCA) and ``"nipals"`` fill the cells by a
+        whole number of components, with all rows in memory; ``imputed_`` describes the result.
+        In ``transform``, ``"drop"`` gives NaN scores, so that rows stay aligned, and the other
+        two fill the cells.
     component_names : {"PC", "sklearn"}, default="PC"
         Names of the scores in ``get_feature_names_out`` and in frames: PC1, PC2, …, or those of
         scikit-learn: pca0, pca1, ….

@@ -317,6 +317,7 @@ def test_a_column_whose_squares_underflow_is_not_called_constant(method, incompl
 
 
 @pytest.mark.parametrize("missing", ["em", "nipals", "drop"])
+@pytest.mark.filterwarnings("ignore:.* rows have missing values and were left out")
 def test_infinity_is_named_in_rows_whose_missing_cells_are_accepted(missing, incomplete):
     model = PCA(2, missing=missing).fit(incomplete)
     rows = incomplete.copy()

@@ -1,0 +1,53 @@
+"""PCA(missing="drop"): what the plan, warnings and the command line say of rows left out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from princomp import PCA
+
+KINDS = {
+    "array": np.asarray,
+    "sparse": sp.csr_array,
+    "frame": lambda X: pd.DataFrame(X, columns=list("abcd")),
+}
+START = "rows with missing values: 2,012; they were left out of the fit"
+
+
+@pytest.fixture
+def late(rng):
+    """5000 rows (≈ two blocks) of which 2012 are incomplete, 1990 for the second column alone."""
+    X = rng.standard_normal((5000, 4))
+    X[:2000, 1] = X[4990:, 2] = X[1990:2002, 3] = np.nan
+    return X
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_plan_names_the_column_that_makes_most_rows_incomplete(kind, late):
+    name = "'b'" if kind == "frame" else "1"
+    model = PCA(2, missing="drop").fit(KINDS[kind](late))  # warnings are errors here
+    assert model.plan_.reasons[-1] == f"{START} (1,990 of them lack only column {name})"
+    with pytest.warns(UserWarning, match=rf"2,002 of 4,000 rows .* \(1,990 .* column {name}\)$"):
+        PCA(2, missing="drop").fit(KINDS[kind](late[:4000]))
+
+
+def test_a_column_that_is_not_the_reason_for_most_rows_is_not_named(late):
+    late[2500:4500, 0] = np.nan
+    with pytest.warns(UserWarning, match="4,012 of 5,000 rows have missing values .* out$"):
+        model = PCA(2, missing="drop").fit(late)
+    assert model.plan_.reasons[-1].endswith("were left out of the fit")
+
+
+def test_the_plan_counts_rows_of_batches(late, monkeypatch):
+    monkeypatch.setattr("princomp.core.fit.SMALL_TABLE_BYTES", 1000)
+    model = PCA(2, missing="drop").fit(lambda: iter([late]))
+    assert model.plan_.reasons[-1] == START
+
+
+def test_the_command_line_names_the_column(late, tmp_path, princomp):
+    KINDS["frame"](late).to_csv(path := tmp_path / "late.csv", index=False)
+    done = princomp("fit", path, "--missing", "drop", "-k", "2", "-m", tmp_path / "late.pca")
+    assert f"note: {START} (1,990 of them lack only column 'b')" in done.err
