@@ -90,6 +90,7 @@ def test_a_fraction_is_undecided_until_enough_variances_are_known():
     assert _count_of_share(0.4)(spectrum, complete=False) == 1
     assert _count_of_share(0.9)(spectrum, complete=False) is None
     assert _count_of_share(0.9)(spectrum, complete=True) == 2
+    assert _count_of_share(0.9).of_complete(spectrum) == 2
 
 
 @pytest.mark.parametrize("solver", ["lanczos", "krylov"])

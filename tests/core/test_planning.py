@@ -201,8 +201,9 @@ def test_one_pass_shows_that_equal_rows_have_no_variance(shape):
 
 
 def test_a_fit_of_a_matrix_reads_no_rows():
-    found = PCA.from_covariance(np.diag([3.0, 1.0])).certificate_
-    assert (found.passes, found.bytes_read) == (0, 0)
+    model = PCA.from_covariance(np.diag([3.0, 1.0]))
+    assert (model.certificate_.passes, model.certificate_.bytes_read) == (0, 0)
+    assert str(model.plan_).startswith("Plan for unknown × 2")
 
 
 def test_the_bytes_of_sparse_rows_are_those_of_their_three_arrays(rng):

@@ -133,8 +133,8 @@ class AppliedRule:
         column_scatter = np.delete(np.asarray(self._analysed.column_scatter), self._dropped)
         column_variances = np.maximum(column_scatter / (summary.rows - 1.0), 0.0)
         # Columns that were standardised before the fit, and correlation matrices.
-        spread = np.ptp(column_variances) if columns > 1 else np.inf
-        have_equal_variances = bool(spread <= _EQUAL_SHARE * column_variances.max(initial=0.0))
+        largest_spread = _EQUAL_SHARE * column_variances.max()
+        are_equal = columns > 1 and bool(np.ptp(column_variances) <= largest_spread)
         scaled = isinstance(request.scale, str) and request.scale == "unit"
         return Known(
             variances=spectrum.variances[:columns],
@@ -143,7 +143,7 @@ class AppliedRule:
             rows=None if fit.n is None else float(summary.rows),
             column_variances=column_variances,
             centred=request.center,
-            standardised=request.center and (scaled or have_equal_variances),
+            standardised=request.center and (scaled or are_equal),
             resolution=spectrum.resolution,
             complete=complete,
             table=None if why_not else self._table,
@@ -165,10 +165,10 @@ class AppliedRule:
 
     def _table(self) -> FloatArray:
         """The analysed rows in memory (n, p), or a sample of them."""
-        fit, rows, size = self._fit, self._fit.rows, self._sample_size()
-        if size != rows.shape[0]:
-            chosen = np.random.default_rng(self._seed).permutation(rows.shape[0])[:size]
-            rows = rows[np.sort(chosen)]
+        fit, rows = self._fit, self._fit.rows
+        if self._sampled():
+            order = np.random.default_rng(self._seed).permutation(rows.shape[0])
+            rows = rows[np.sort(order[: self._sample_size()])]
         if fit.request.drop:
             rows = drop_incomplete(rows, None)[0]
         table = np.array(as_dense(rows), dtype=np.float64)
