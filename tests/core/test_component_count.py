@@ -69,6 +69,11 @@ def test_too_few_rows_for_a_variance_are_refused(total, n, dropped, message):
     check_rows(SimpleNamespace(rows=2.0), n, dropped)
 
 
+def test_a_summary_of_no_rows_is_refused():
+    with pytest.raises(ShapeError, match="there are 0 samples"):
+        PCA.from_summary(Moments.empty(3))
+
+
 def test_a_hint_for_one_column_is_no_range():
     for p, valid in ((1, "1 component"), (2, "1 to 2 components")):
         with pytest.raises(ShapeError) as caught:

@@ -98,6 +98,8 @@ def test_sums_of_weights_that_differ_by_rounding_are_numbers_of_rows(rng):
     for n, difference, weighted in ((1000, 5e-7, False), (1000, 2e-6, True), (10**9, 1.0, False)):
         summary = replace(result.summary, rows=n + difference)
         assert replace(result, n_samples=n, summary=summary).has_weights is weighted
+    assert replace(result, weighted=True).has_weights
+    assert not replace(result, n_samples=None).has_weights
 
 
 def test_rows_are_checked_without_components(rng):
