@@ -49,6 +49,16 @@ def test_the_mean_has_two_parts_in_each_precision(dtype):
         np.testing.assert_array_equal(rest, ((mean - mean.astype(dtype)) + low).astype(dtype))
 
 
+def test_both_parts_of_the_mean_are_added_to_reconstructed_rows():
+    result = result_of(PCA.from_covariance(np.diag([3.0, 2, 1]), mean=[1, 2, 3], n_samples=9))
+    low = np.array([2.0**-60, 0.0, 0.0])
+    moved = replace(result, summary=replace(result.summary, mean_low=low))
+    # A half of the last bit of 1 is rounded down, and more than a half is rounded up.
+    scores = np.array([[2.0**-53, 0.0, 0.0]])
+    assert result.reconstruction(scores, whiten=False).tolist() == [[1, 2, 3]]
+    assert moved.reconstruction(scores, whiten=False).tolist() == [[1 + 2.0**-52, 2, 3]]
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rows_are_projected_on_axes_in_their_own_precision(dtype, rng):
     result = result_of(PCA(2).fit(rng.standard_normal((50, 3)).astype(dtype)))

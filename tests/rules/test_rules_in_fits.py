@@ -81,6 +81,29 @@ def test_wide_rows_have_all_possible_variances(X):
     assert len(PCA("gcv").fit(wide).decision_.statistic) == 19
 
 
+def test_a_search_goes_on_while_a_rule_needs_more_variances(rng):
+    strong = rng.standard_normal((100, 20)) @ np.linalg.qr(rng.standard_normal((40, 20)))[0].T
+    rows = 20 * strong + rng.standard_normal((100, 40))
+    found, expected = (PCA("kaiser", svd_solver=one).fit(rows) for one in ("lanczos", "full"))
+    assert found.n_components_ == expected.n_components_ > 16  # with which it begins
+
+
+@pytest.mark.parametrize(("scale", "standardised"), [("unit", True), ("pareto", False)])
+def test_a_rule_is_told_whether_columns_have_unit_variance(X, scale, standardised):
+    told = []
+
+    class Listening:
+        name, needs = "listening", "all"
+
+        def decide(self, known):
+            told.append(known.standardised)
+            return Decision(self.name, 1, "one")
+
+    # The constant column has no variance.
+    PCA(Listening(), scale=scale, constant="zero").fit(np.c_[X, np.ones(150)])
+    assert set(told) == {standardised}
+
+
 def test_zero_components_are_a_valid_decision():
     noise = np.random.default_rng(0).standard_normal((100, 20))
     for solver in ("auto", "lanczos", "full", "randomized"):

@@ -80,16 +80,15 @@ class AppliedRule:
     def _apply(self, spectrum: Spectrum, complete: bool) -> Decision | None:
         rule, known = self.rule, self._known(spectrum, complete)
         decision = apply_rule(rule, known)
-        if decision is None and not complete:
+        if decision is None:
             return None
-        if decision is not None and decision.k is not None:
+        if decision.k is not None:
             self._warn_of_constant_columns(known, decision)
             return decision
-        reason = "needs more variances than there are" if decision is None else decision.reason
-        if known.no_table and known.no_table in reason:
+        if known.no_table and known.no_table in decision.reason:
             raise _unavailable(rule.name, known.no_table)
         raise DataError(
-            f"n_components={rule.name!r} {reason}",
+            f"n_components={rule.name!r} {decision.reason}",
             place={"parameter": "n_components"},
             hint="take another rule or a number: princomp.choose(X) shows what each rule says",
         )
