@@ -126,3 +126,11 @@ def test_each_thread_takes_a_panel_of_rows_that_are_multiplied(monkeypatch):
     monkeypatch.setattr(base, "default_threads", lambda: 4)
     assert panels_in_flight(large) == 2 * two == 4 * 2**24
     assert panels_in_flight(large._replace(stored=10**5)) == 10**5 * (8 + 4)
+
+
+@pytest.mark.parametrize(
+    ("n_components", "limit", "wanted"),
+    [(0, 5, False), (1, 5, True), (5, 5, True), (6, 5, False), (0.5, 5, False), ("mle", 5, False)],
+)
+def test_a_whole_number_of_components_is_wanted(n_components, limit, wanted):
+    assert Problem(20, 10, n_components).wants_at_most(limit) == wanted

@@ -243,7 +243,9 @@ def test_documents_without_a_field_are_refused(contents, load, name):
         load(tampered(contents["moments"], lambda _, document, __: document.pop(name)))
 
 
-@pytest.mark.parametrize("name", ["estimator", "na", "uncounted", "faded_by", "decision"])
+@pytest.mark.parametrize(
+    "name", ["estimator", "na", "uncounted", "faded_by", "weighted", "filled", "decision"]
+)
 def test_fields_that_an_older_version_did_not_write_have_defaults(contents, load, name, tmp_path):
     content = contents["moments"]
     load(tampered(content, lambda _, document, __: document.pop(name))).save(tmp_path / "again.pca")

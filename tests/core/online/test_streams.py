@@ -32,9 +32,11 @@ def test_an_empty_copy_of_a_stream_has_seen_no_rows(table):
     table[7, 2] = np.nan
     options = {"missing": "drop", "decay": 0.99, "n_components": 3}
     stream = fit_in_batches(PCA(**options), table, 64)._fitted.stream
+    stream.weighted = True
     copied = stream.empty_copy()
     new = Stream(Request.of(PCA(**options)), 5)
-    for name in ("rows_seen", "dropped", "bytes_read", "dtype", "continued_fits", "faded", "p"):
+    names = "rows_seen dropped bytes_read dtype continued_fits faded weighted p"
+    for name in names.split():
         assert getattr(copied, name) == getattr(new, name)
     copied.merge(stream)
     assert (copied.rows_seen, copied.dropped) == (200, 1)
