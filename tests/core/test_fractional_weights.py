@@ -240,3 +240,4 @@ def test_a_sum_of_weights_near_the_number_of_rows_is_not_printed():
     weights = NORMALISED * (1 + 1e-15)
     assert row_total(weights.sum(), N) == row_total(1e5 + 0.2, 100_000) == ""
     assert row_total(327.4321, N) == "327.4"
+    assert row_total(327.4321, None) == ""  # the number of rows is not known

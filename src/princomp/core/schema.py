@@ -250,8 +250,7 @@ class TableSchema:
             labels = _labels(frame)
             given = nw.from_native(frame).columns
         except ValueError:  # a duplicate name
-            rows_of(frame)  # raises an error with the name
-            raise
+            return rows_of(frame)  # raises an error with the name
         self._check_labels(frame, labels, list(map(str, given)))
         return frame
 

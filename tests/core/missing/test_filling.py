@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings, strategies as st
 
 from engines.on_partitions import partitions
-from helpers import orthonormal, with_singular_values
+from helpers import EPS, orthonormal, with_singular_values
 from princomp import PCA, diagnostics
 from princomp.core.missing import fill_table, methods
 from princomp.core.missing.methods import (
@@ -23,7 +23,7 @@ from princomp.core.missing.methods import (
     shrinkage,
 )
 from princomp.core.request import Request
-from princomp.errors import ColumnError, ParameterError
+from princomp.errors import ColumnError, DataError, ParameterError
 
 # Sums of n·p squares are off by some units of rounding of the whole.
 ROUNDING = 1e-12
@@ -162,6 +162,23 @@ def test_a_column_whose_known_cells_weigh_less_than_one_row_is_filled(rng):
     table, _, filled, _ = fill_table(X, weights, Request(1, scale="unit", fill="nipals"))
     assert filled.converged
     assert np.isfinite(table).all()
+
+
+def test_rows_of_any_weight_count_as_rows():
+    X = np.array([[1.0, 2.0], [2.0, np.nan], [3.0, np.nan], [4.0, np.nan]])
+    with pytest.raises(DataError, match="column 1 holds 1 of 4 cells"):
+        fill_table(X, np.full(4, 0.5), Request(1, fill="em"))
+    X[1, 1] = 3.0
+    assert fill_table(X, np.full(4, 0.5), Request(1, fill="em"))[2].cells == 2
+
+
+def test_weighted_squares_may_reach_the_limit_but_not_exceed_it():
+    """The largest value times the root of the sum of the weights is 1e150."""
+    X = np.array([[1.0, 0.5], [-1.0, 0.25], [0.5, np.nan], [0.0, -0.5]]) * (1e150 / 2.0**67)
+    weights, request = np.full(4, 2.0**132), Request(1, fill="nipals")
+    assert fill_table(X, weights, request)[2].converged
+    with pytest.raises(DataError, match="sums weighted squares, which overflow"):
+        fill_table((1 + EPS) * X, weights, request)
 
 
 def test_the_shrinkage_is_that_of_the_paper():

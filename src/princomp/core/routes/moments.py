@@ -213,9 +213,8 @@ def unresolved(spectrum: Spectrum, k: int, summary: Moments) -> bool:
     # The zero variances of constant columns are exact: no route resolves them better.
     variances, limit = spectrum.variances, summary.rank_limit
     rank = min(limit, int(np.count_nonzero(summary.column_scatter)))
-    if variances.item(min(k, rank) - 1) <= needed:
-        return True
-    return k < rank and spectrum.left_out(k, limit) <= needed * (summary.p - k)
+    last, noise = variances.item(min(k, rank) - 1), needed * (summary.p - k)
+    return last <= needed or (k < rank and spectrum.left_out(k, limit) <= noise)
 
 
 def is_tall(problem: Problem) -> bool:
