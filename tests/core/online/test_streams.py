@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from online_cases import fit_in_batches
@@ -73,10 +75,11 @@ def test_all_components_stand_for_their_rows_to_the_error_of_the_spectrum(scale,
     X[:, 3] = 2.5
     model = PCA(8, scale=scale, constant="zero", **options).fit(X)
     summary, spectrum = mergeable_summary(model._result), model._result.spectrum
-    residual = 0.0 if spectrum.residuals is None else spectrum.residuals.max()
     largest, divisor = spectrum.largest * 8, 1.0 if scale is None else model.scale_
-    error = unit_for_error(max(spectrum.roundoff, residual)) * largest * divisor**2
-    np.testing.assert_allclose(summary.lost, np.full(12, error), rtol=1e-12)
+    for residuals, error in ((None, spectrum.roundoff), (np.full(8, 1e-3), 1e-3)):
+        fitted = replace(model._result, spectrum=replace(spectrum, residuals=residuals))
+        lost = np.full(12, unit_for_error(error) * largest * divisor**2)
+        np.testing.assert_allclose(mergeable_summary(fitted).lost, lost, rtol=1e-12)
     assert not summary.factor[:, 3].any()
     expected = np.cov(X.T) * 8
     bound = 64 * summary.lost.max()
