@@ -18,6 +18,7 @@ from princomp.core.routes.krylov import _BYTES_PER_STORED_NUMBER, search_memory,
 from princomp.core.routes.lanczos import _successor
 from princomp.core.routes.moments import MOMENTS, SCATTER_SEARCH
 from princomp.core.routes.row_gram import ROW_GRAM
+from princomp.core.routes.sketch import SKETCH
 from princomp.core.routes.triangle import TRIANGLE
 from princomp.errors import MemoryLimitError
 from princomp.kernels import chunk_bytes, instruction_set_in_use
@@ -143,3 +144,10 @@ def test_a_block_of_sparse_rows_takes_memory_for_its_share_of_the_numbers():
     assert wide_blocks(problem._replace(rows=rows // 2)) == _BYTES_PER_STORED_NUMBER * 10**6
     unknown = problem._replace(rows=0)
     assert wide_blocks(unknown) == wide_blocks(unknown._replace(stored=None))
+
+
+def test_a_sketch_is_for_rows_that_are_read_once_and_a_number_of_components():
+    problem = Problem(0, 10**5, 5, in_memory=False, repeatable=False)
+    assert SKETCH.applies(problem)
+    for other in ({"in_memory": True}, {"repeatable": True}, {"n_components": 0.5}):
+        assert SKETCH.applies(problem._replace(**other)) == ""

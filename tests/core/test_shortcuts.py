@@ -15,6 +15,7 @@ from helpers import EPS
 from princomp import PCA, Moments, read_table
 from princomp.core.request import Request
 from princomp.core.routes import small
+from princomp.core.routes.moments import unresolved
 from princomp.errors import ColumnError, DataError, NotFiniteError, NotNumericError
 from princomp.io.readers.frames import from_frame
 from princomp.solvers import dense
@@ -132,6 +133,18 @@ def test_few_axes_have_equal_bits_for_any_number_of_threads(k, rng):
         with threadpool_limits(threads):
             bits.append(PCA(k).fit(X).components_.tobytes())
     assert bits[0] == bits[1]
+
+
+@pytest.mark.parametrize(
+    ("left_out", "near"), [((2.5, 0.0), False), ((1.5, 1.5), False), ((1.5, 0.4), True)]
+)
+def test_the_mean_of_the_variances_left_out_may_be_near_the_resolution(left_out, near, rng):
+    """It is near if it is at most sixteen times as large."""
+    axes, limit = np.eye(4)[:2], 16 * 2.0**-40
+    variances = np.array([1.0, 0.5, left_out[0] * limit, left_out[1] * limit])
+    spectrum = Spectrum(variances, axes, variances.sum(), 2.0**-40)
+    assert spectrum.resolution == 2.0**-40
+    assert unresolved(spectrum, 2, moments_with([4.0, 3.0, 2.0, 1.0], rng)) == near
 
 
 @pytest.mark.parametrize("k", [None, 0, 2])
