@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from princomp import PCA
+from princomp import PCA, load
 from princomp.core.certificate import Certificate, certify, inseparable_pairs
 from princomp.solvers import Spectrum
 from princomp.summaries import Columns, Moments
@@ -161,3 +161,11 @@ def test_the_error_of_a_variance_depends_on_the_solver(squared, share, error):
     for factor, pairs in ((0.9, [(1, 2)]), (1.1, [])):
         spectrum = spectrum_of(1.0, share, share - factor * error, squared=squared)
         assert inseparable_pairs(spectrum, 3, np.zeros(3), 0) == pairs
+
+
+def test_residuals_are_read_only(rng, tmp_path):
+    model = PCA(2, svd_solver="lanczos").fit(rng.standard_normal((30, 4)))
+    model.save(tmp_path / "m.pca")
+    for one in (model, load(tmp_path / "m.pca")):
+        with pytest.raises(ValueError, match="read-only"):
+            one.certificate_.residuals[0] = 0.0

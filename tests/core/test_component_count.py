@@ -32,12 +32,12 @@ def test_none_keeps_all_components():
 
 def test_weights_count_as_rows():
     X, weights = np.random.default_rng(0).standard_normal((4, 9)), np.array([2.0, 2, 1.5, 1.9])
-    assert max_components(Moments.of(X, weights)) == 7
+    assert max_components(Moments.of(X, weights), 0) == 7
     # The sum of ten times 2.4 is rounded to less than 24.
     rows = np.random.default_rng(0).standard_normal((10, 30))
-    assert max_components(Moments.of(rows, np.full(10, 2.4))) == 24
+    assert max_components(Moments.of(rows, np.full(10, 2.4)), 0) == 24
     # Weights below one: a common factor of all weights does not lower the limit.
-    assert max_components(Moments.of(np.tile(X, (5, 1)), np.full(20, 0.1))) == 9
+    assert max_components(Moments.of(np.tile(X, (5, 1)), np.full(20, 0.1)), 0) == 9
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,7 @@ def test_few_components_are_found_without_a_scatter(dtype, n, rng):
     X = rows_of(n, 1500, 20, rng, dtype)
     found, full = PCA(0.6).fit(X), PCA(0.6, svd_solver="covariance_eigh").fit(X)
     assert (found.plan_.summary, found.plan_.solver) == ("columns", "lanczos")
+    assert full.plan_.solver == "eigh"  # as requested
     reached = f"{found.n_components_} of 1,500 components reach the requested share"
     assert reached in str(found.plan_)
     assert found.plan_.passes > 2  # means, and two for each product
