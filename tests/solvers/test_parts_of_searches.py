@@ -150,14 +150,16 @@ def test_residuals_of_row_products_are_enlarged_for_small_values():
     np.testing.assert_allclose(ritz.bound_of_rows(none, values, 1e-9), [4e-9, 8e-9])
 
 
-def test_residuals_are_relative_to_the_first_value(rng):
-    pairs = Pairs(np.array([4.0, 1.0]), np.eye(9, 2), np.array([4e-3, 1e-3]), 1, converged=True)
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_residuals_are_relative_to_the_first_value(size, rng):
+    values, k = size**2 * np.array([4.0, 1.0]), 2
+    pairs = Pairs(values, np.eye(9, k), 1e-3 * values, 1, converged=True)
     np.testing.assert_allclose(ritz.relative_residuals(pairs, EPS), [1e-3, 2.5e-4])
-    X, axes = rng.standard_normal((30, 9)), orthonormal(9, 2, rng).T
+    X, axes = size * rng.standard_normal((30, 9)), orthonormal(9, k, rng).T
     A = X - X.mean(axis=0)
-    errors = axes @ A.T @ A - axes * pairs.values[:, None]
-    found = ritz.residuals_of(Counted(X).rows, axes, pairs.values)
-    np.testing.assert_allclose(found, np.linalg.norm(errors, axis=1) / 4, rtol=1e-10)
+    errors = axes @ A.T @ A - axes * values[:, None]
+    found = ritz.residuals_of(Counted(X).rows, axes, values)
+    np.testing.assert_allclose(found, np.linalg.norm(errors, axis=1) / values[0], rtol=1e-10)
 
 
 def test_a_search_in_a_scatter_is_abandoned_only_on_request(rng):

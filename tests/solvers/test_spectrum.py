@@ -12,6 +12,7 @@ from princomp.errors import DataError, NotFiniteError
 from princomp.solvers import Spectrum, completed
 from princomp.solvers.ritz import spectrum_of
 from princomp.solvers.search import Pairs
+from princomp.solvers.spectrum import _probe_error
 from princomp.summaries import Columns
 
 LARGEST = float(np.finfo(np.float64).max)
@@ -39,6 +40,11 @@ def test_many_small_products_of_axes_are_allowed_and_large_ones_are_not():
         else:
             with pytest.raises(DataError, match="not orthonormal"):
                 Spectrum(np.ones(20), axes, 20.0, EPS)
+
+
+def test_the_quick_test_of_axes_measures_the_length_of_a_single_one():
+    """It multiplies VVᵀ − I by numbers from 1 to 2, of which the first is 1."""
+    assert _probe_error(np.eye(1, 5) * (1 + 1e-6)) == pytest.approx(2e-6, rel=1e-5)
 
 
 def test_spectra_without_variance_or_axes_have_rates_and_errors_of_zero():
