@@ -28,7 +28,7 @@ from princomp.summaries.device_summaries import moments_on
 def test_more_rows_than_one_sum_add_the_error_of_merging_only():
     p, full = 16, 2**18
     once, more = (dense.roundoff_of_images(p, EPS, rows) for rows in (full, 4 * full))
-    assert more - once == pytest.approx(dense._MERGE_UNITS * 3 * full * p * EPS, rel=1e-9)
+    assert more - once == pytest.approx(dense._MERGE_UNITS * 3 * full * p * EPS, rel=1e-9, abs=0)
 
 
 def test_the_claims_cover_sums_whose_roundings_go_one_way_and_little_more():
@@ -94,7 +94,7 @@ def test_a_search_in_a_scatter_measures_its_error_by_the_first_variance(rng):
     found = search_scatter(moments, 3)
     first, total = found.variances[0], np.trace(moments.scatter) / 399
     expected = dense.roundoff_of_products(30, moments.effective_unit, total, first, moments.count)
-    assert found.roundoff == pytest.approx(expected, rel=1e-9)
+    assert found.roundoff == pytest.approx(expected, rel=1e-9, abs=0)
 
 
 def test_residuals_of_a_search_in_a_scatter_include_the_rounding_of_products(rng):

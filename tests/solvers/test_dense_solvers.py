@@ -19,10 +19,10 @@ P = 80
 
 def test_the_error_of_images_grows_with_the_rows_of_a_sum():
     half, full, none = (dense.roundoff_of_images(16, EPS, rows) for rows in (2**17, 2**18, 0))
-    assert full - half == pytest.approx(3 / 16 * 2**17 * EPS, rel=1e-4)
+    assert full - half == pytest.approx(3 / 16 * 2**17 * EPS, rel=1e-4, abs=0)
     assert none == dense.roundoff(16, EPS) == dense.roundoff(16, EPS, 0) == 64 * EPS
     merged = (64 + 3 / 16 * 2**10 * 16) * EPS  # 2¹⁰ blocks a column
-    assert dense.roundoff(16, EPS, 2**30) == pytest.approx(merged, rel=1e-12)
+    assert dense.roundoff(16, EPS, 2**30) == pytest.approx(merged, rel=1e-12, abs=0)
     assert dense.roundoff_of_images(100, EPS32, 10) == 100 * EPS32
 
 
@@ -50,7 +50,7 @@ def test_small_and_large_scatters_claim_the_error_of_products(p, dtype, rng):
     expected = dense.roundoff_of_products(
         p, moments.effective_unit, found.total, found.variances[0], 300
     )
-    assert found.roundoff == pytest.approx(expected, rel=1e-9)
+    assert found.roundoff == pytest.approx(expected, rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize("k", [None, 3, lambda spectrum: 2])
@@ -98,7 +98,7 @@ def test_a_triangle_made_from_squares_claims_the_error_of_products(size, rng):
     lost = 1e-9 * 49 * first * np.linspace(0.1, 1, 8)
     found = solve_triangle(replace(triangle, lost=lost))
     expected = dense.roundoff_of_products(8, 1e-9, found.total, first, 50)
-    assert found.roundoff == pytest.approx(expected, rel=1e-9)
+    assert found.roundoff == pytest.approx(expected, rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize(

@@ -157,9 +157,11 @@ def test_residuals_are_relative_to_the_first_value(size, rng):
     np.testing.assert_allclose(ritz.relative_residuals(pairs, EPS), [1e-3, 2.5e-4])
     X, axes = size * rng.standard_normal((30, 9)), orthonormal(9, k, rng).T
     A = X - X.mean(axis=0)
-    errors = axes @ A.T @ A - axes * values[:, None]
-    found = ritz.residuals_of(Counted(X).rows, axes, values)
-    np.testing.assert_allclose(found, np.linalg.norm(errors, axis=1) / values[0], rtol=1e-10)
+    for last in (values[1], 0.0):  # zeros are wrong for these axes, too
+        values[1] = last
+        errors = axes @ A.T @ A - axes * values[:, None]
+        found = ritz.residuals_of(Counted(X).rows, axes, values)
+        np.testing.assert_allclose(found, np.linalg.norm(errors, axis=1) / values[0], rtol=1e-10)
 
 
 def test_a_search_in_a_scatter_is_abandoned_only_on_request(rng):
@@ -228,6 +230,16 @@ def test_a_block_is_followed_by_its_images(rng):
     image = operator @ start.T
     outside = image - space.vectors.T @ (space.vectors @ image)
     assert np.abs(outside).max() <= 40 * EPS * 40
+
+
+def test_blocks_with_even_images_overlap_by_rounding_only(rng):
+    operator = np.diag(np.arange(1.0, 41))
+    space = SearchSpace(operator.__matmul__, orthonormal(40, 5, rng).T, 20, tol=1e-4)
+    for _ in range(3):
+        space.grow()
+        space.extend(5, rng)
+    assert space.overlap == 0.0
+    assert_orthonormal(space.vectors)
 
 
 def test_a_search_that_restarts_goes_on_from_its_last_images(rng):

@@ -68,3 +68,13 @@ def test_rounding_of_the_largest_value_is_no_other_copy():
     changed = values + 4 * TOL * values[0]
     pairs, _ = second_check(values, changed, SMALL)
     assert (pairs.values == changed[:K]).all()
+
+
+@pytest.mark.parametrize(("less", "missed"), [(8 * TOL, 1.0), (0.0, 2e-11)])
+def test_copies_that_exceed_the_last_value_within_the_tolerance_may_be_missing(less, missed):
+    """They are not searched for. If the last value is a copy itself, none are larger."""
+    values = np.r_[np.full(K - 1, 2.0), 2.0 - 2.0 * less, VALUES[K:]]
+    space = Space(values, SMALL)
+    pairs = TopPairs(K, WIDTH, 60, TOL, WIDTH, TOL).check(space)
+    assert not space.restarted
+    assert pairs.missed == pytest.approx(missed, rel=1e-6, abs=0)
