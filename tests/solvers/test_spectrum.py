@@ -58,6 +58,13 @@ def test_spectra_without_variance_or_axes_have_rates_and_errors_of_zero():
     assert Spectrum(np.array([0.25]), np.eye(1), 0.5, EPS).rates.tolist() == [0.5]
 
 
+def test_solvers_that_square_rows_resolve_half_as_many_digits():
+    """They are the usual ones."""
+    known = (np.array([4.0, 1.0]), np.eye(2), 5.0, 2.0**-20)
+    assert Spectrum(*known).resolution == 2.0**-18
+    assert Spectrum(*known, squared=False).resolution == 2.0**-38
+
+
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_no_entry_of_an_axis_is_minus_zero(overwrite):
     axes = np.array([[-1.0, 0.0, -0.0], [0.0, 1.0, -0.0]])
