@@ -104,6 +104,13 @@ def test_the_first_unit_vectors_that_are_not_nearly_in_the_span_complete_a_basis
     np.testing.assert_allclose(found, [axes[0], [-0.6, 0.8, 0, 0], [0, 0, 1, 0]], atol=EPS)
 
 
+def test_a_unit_vector_that_keeps_half_as_much_as_the_best_one_is_taken():
+    """The first four keep exactly half of their square, and the last one all of it."""
+    axes = np.array([[1.0, 1, 1, 1, 0], [1, -1, 1, -1, 0]]) / 2
+    found = completed(Spectrum(np.ones(2), axes, 2.0, EPS), 3).axes
+    np.testing.assert_allclose(found[2], np.array([1, 0, -1, 0, 0]) / np.sqrt(2), atol=EPS)
+
+
 def test_negative_eigenvalues_within_the_rank_count_as_zero():
     """A search in exact arithmetic finds none, but rounding may leave some."""
     columns = Columns(3.0, 3, np.zeros(4), np.zeros(4), np.ones(4))
