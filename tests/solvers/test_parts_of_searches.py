@@ -135,6 +135,14 @@ def test_row_products_have_all_variances_unless_a_search_finds_few(n, k, strong,
     assert found.missed == 0.0
 
 
+def test_row_products_have_all_variances_if_many_components_are_wanted(rng):
+    """A search would find the 70 strong ones quickly, but no others."""
+    sigma = np.r_[np.geomspace(1e3, 10, 70), np.full(100, 1e-3)]
+    rows = Counted(with_singular_values(600, sigma, rng, p=900)[0])
+    found, _ = row_gram.solve_rows(rows.rows, rows.columns, 70)
+    assert (len(found.variances), found.k) == (600, 70)
+
+
 @pytest.mark.parametrize("k", [0, 2])
 def test_axes_without_variance_from_row_products_have_no_residuals(k):
     rows = Counted(np.ones((5, 9)))
