@@ -148,7 +148,7 @@ def test_digits_of_the_mean_are_not_lost_in_the_distance_from_the_first_row(rng)
 
 @pytest.mark.parametrize("reason", ["weightless", "missing"])
 def test_a_table_without_usable_rows_is_empty(reason):
-    X = np.full((7, P), np.nan if reason == "missing" else 1.0)
+    X = np.full((7, P), np.nan if reason == "missing" else 1.0, dtype=np.float32)
     table = rows_of(on_strict.to_device(X))
     if reason == "weightless":
         table = table.weighted(np.zeros(7))
