@@ -221,18 +221,18 @@ def _check_distances(model, known):
 
 def _check_outliers(model, known, level):
     limits = diagnostics.limits(model, level)
-    if limits.t2_new is None or limits.q is None:
+    if limits.t2_new is None or limits.q_new is None:
         return []
     table = diagnostics.distances(model, known.rows, frame=_FRAME)
     t2, q = np.asarray(table["t2"]), np.asarray(table["q"])
     found = diagnostics.outliers(model, known.rows, level, frame=_FRAME)
-    expected = (t2 > limits.t2_new) | (q > limits.q)
+    expected = (t2 > limits.t2_new) | (q > limits.q_new)
     # The same products may round differently in other blocks.
-    tie = (np.abs(t2 / limits.t2_new - 1) < 1e-9) | (np.abs(q / limits.q - 1) < 1e-9)
+    tie = (np.abs(t2 / limits.t2_new - 1) < 1e-9) | (np.abs(q / limits.q_new - 1) < 1e-9)
     answer = np.zeros(len(t2), bool)
     answer[np.asarray(found["position"], dtype=int)] = True
     wrong = ((answer != expected) & ~tie).any()
-    ratio = np.fmax(np.asarray(found["t2"]) / limits.t2_new, np.asarray(found["q"]) / limits.q)
+    ratio = np.fmax(np.asarray(found["t2"]) / limits.t2_new, np.asarray(found["q"]) / limits.q_new)
     wrong = wrong or (np.diff(ratio.astype(float)) > 0).any()
     return [Finding("outliers", np.inf if wrong else 0.0)]
 

@@ -22,7 +22,7 @@ from princomp.core import (
     verdict_lines,
     verdicts,
 )
-from princomp.core.axis_verdicts import axis_angles
+from princomp.core.axis_verdicts import _known_spectrum, _stable_spaces, axis_angles
 from princomp.core.certificate import inseparable_pairs
 from princomp.solvers import Spectrum
 
@@ -64,6 +64,13 @@ def test_axes_of_float32_rows_with_clear_gaps_are_not_inseparable(rng):
     assert shown_certificate(fitted.certificate, fitted.spectrum, fitted.k).inseparable == []
 
 
+def test_axes_with_fewer_than_two_digits_are_called_inseparable():
+    certificate = fitted_model(of_variances(2.0, 1.0)).result.certificate
+    for gap, pairs in ((0.99e-8, [(0, 1)]), (1.01e-8, [])):
+        spectrum = Spectrum(np.array([1.0, 1.0 - gap]), np.eye(2), 2.0, 1e-10)
+        assert shown_certificate(certificate, spectrum, 2).inseparable == pairs
+
+
 def test_bootstrap_angles_take_precedence(arrests):
     model = PCA(2, scale="unit").fit(arrests)
     found = verdicts_of(model, [10.0, 50.0])
@@ -80,6 +87,21 @@ def test_the_approximation_agrees_with_a_bootstrap_of_normal_rows():
     model = PCA().fit(X)
     bootstrapped = bootstrap(model, X, n=400).angle_quantiles((0.95,))[0]
     np.testing.assert_allclose(axis_angles(fitted_model(model).result), bootstrapped, rtol=1 / 3)
+
+
+def test_the_angle_is_a_quantile_of_a_scaled_chi_square():
+    """With the mean and the variance of the sum of squares."""
+    variances, n = np.array([4.0, 2.0, 1.0]), 300
+    correction = 4 * chdtri(2, 0.05) - chdtri(1, 0.05)
+    expected = []
+    for i, own in enumerate(variances):
+        others = np.delete(variances, i)
+        entries = 1 / ((n - 1) * (own - others) ** 2 / (own * others) - correction)
+        mean, squares = entries.sum(), (entries**2).sum()
+        quantile = squares / mean * chdtri(mean**2 / squares, 0.05)
+        expected.append(np.degrees(np.arctan(np.sqrt(quantile))))
+    found = axis_angles(fitted_model(of_variances(*variances, n=n)).result)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_the_angle_is_a_95_percent_limit_over_samples():
@@ -157,6 +179,8 @@ def test_the_axis_of_no_variance_is_arbitrary():
 
 def test_an_approximation_just_below_90_degrees_does_not_override_a_bootstrap():
     quantiles = 4 * chdtri(2, 0.05) - chdtri(1, 0.05)
+    closer = of_relative_gap(np.sqrt(quantiles * (1 - 1.5e-5) / 49))
+    assert axis_angles(fitted_model(closer).result)[0] == 90.0
     model = of_relative_gap(np.sqrt(quantiles * (1 + 1.5e-5) / 49))
     assert 89.0 < axis_angles(fitted_model(model).result)[0] < 90.0
     assert [one.angle for one in verdicts_of(model, [20.0, 30.0])] == [20.0, 30.0]
@@ -258,6 +282,12 @@ def test_a_stable_space_has_two_to_five_axes_and_not_the_last_direction(variance
     assert all(angle < 45 for angle in stable_spaces(judged).values())
 
 
+def test_a_space_has_two_axes_even_if_one_has_a_small_angle():
+    spectrum = _known_spectrum(fitted_model(of_variances(9.0, 4.0, 1.0, 0.1)).result)
+    assert spectrum.angle(0, 1) < 45
+    assert not list(_stable_spaces(spectrum, [True, False, False, False]))
+
+
 @pytest.mark.parametrize(("n", "p"), [(100, 10), (500, 10), (50, 4)])
 def test_noise_has_no_stable_space(n, p):
     """At a level of 5%; a space of all directions cannot turn, and is not one."""
@@ -311,6 +341,9 @@ def test_angles_of_variances_that_may_be_equal_are_not_those_of_a_bootstrap():
 def test_axes_that_may_turn_by_any_angle_are_described_in_words():
     free = Verdict("PC2", "unstable", 90.0, bootstrapped=True)
     near = Verdict("PC1", "unstable", 89.4, bootstrapped=True)
+    normal = Verdict("PC1", "unstable", 89.4)
+    assert (normal.bootstrapped, normal.may_be_equal) == (False, False)
+    assert normal._replace(angle=89.5).reason == free.reason
     assert free.reason == "its axis may have any direction in another sample"
     assert near.reason == "its axis turns by up to 89° in another sample"
     where = "in another sample of independent rows)"
@@ -390,6 +423,7 @@ def test_no_space_is_called_stable_if_a_bootstrap_shows_that_rows_are_not_normal
     fitted = fitted_model(PCA(3).fit(design * [9.0, 5.0, 4.99, 0.1, 0.05])).result
     assert stable_spaces(verdicts(fitted))
     assert stable_spaces(verdicts(fitted, [5.0, 80.0, 80.0]))
+    assert stable_spaces(verdicts(fitted, [45.0, 80.0, 80.0]))  # just not unstable
     assert not stable_spaces(verdicts(fitted, [80.0, 80.0, 80.0]))
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from princomp import PCA
+from princomp import PCA, load
 from princomp.core.certificate import Certificate, certify, inseparable_pairs
 from princomp.solvers import Spectrum
 from princomp.summaries import Columns, Moments
@@ -127,6 +127,12 @@ def test_neighbours_whose_gap_is_as_large_as_the_error_are_separable():
     assert inseparable_pairs(spectrum, 2, np.array([0.0, 0.26]), 0) == [(0, 1)]
 
 
+def test_a_certificate_calls_axes_with_fewer_than_four_digits_inseparable():
+    for gap, pairs in ((0.99e-6, [(0, 1)]), (1.01e-6, [])):
+        found = certify(spectrum_of(1.0, 1.0 - gap), None, 2, passes=1, bytes_read=0)
+        assert found.inseparable == pairs
+
+
 @pytest.mark.parametrize(
     ("residuals", "pairs"),
     [
@@ -148,12 +154,18 @@ def test_residuals_make_both_neighbours_inseparable(residuals, pairs):
 
 @pytest.mark.parametrize(
     ("squared", "share", "error"),
-    [(True, 1e-2, 1e-10), (False, 1e-2, 2e-11), (False, 4e-20, 5e-20)],
+    [(True, 1e-2, 1e-10), (False, 1e-2, 2e-11), (False, 9e-20, 7e-20)],
 )
 def test_the_error_of_a_variance_depends_on_the_solver(squared, share, error):
     """An error u in a singular value σ, relative to σ₁, is one of 2uσ + u² in its square."""
-    for factor, pairs in ((0.75, [(1, 2)]), (1.25, [])):
-        gap = factor * error
-        if gap <= share:
-            spectrum = spectrum_of(1.0, share, share - gap, squared=squared)
-            assert inseparable_pairs(spectrum, 3, np.zeros(3), 0) == pairs
+    for factor, pairs in ((0.9, [(1, 2)]), (1.1, [])):
+        spectrum = spectrum_of(1.0, share, share - factor * error, squared=squared)
+        assert inseparable_pairs(spectrum, 3, np.zeros(3), 0) == pairs
+
+
+def test_residuals_are_read_only(rng, tmp_path):
+    model = PCA(2, svd_solver="lanczos").fit(rng.standard_normal((30, 4)))
+    model.save(tmp_path / "m.pca")
+    for one in (model, load(tmp_path / "m.pca")):
+        with pytest.raises(ValueError, match="read-only"):
+            one.certificate_.residuals[0] = 0.0

@@ -32,12 +32,12 @@ def test_none_keeps_all_components():
 
 def test_weights_count_as_rows():
     X, weights = np.random.default_rng(0).standard_normal((4, 9)), np.array([2.0, 2, 1.5, 1.9])
-    assert max_components(Moments.of(X, weights)) == 7
+    assert max_components(Moments.of(X, weights), 0) == 7
     # The sum of ten times 2.4 is rounded to less than 24.
     rows = np.random.default_rng(0).standard_normal((10, 30))
-    assert max_components(Moments.of(rows, np.full(10, 2.4))) == 24
+    assert max_components(Moments.of(rows, np.full(10, 2.4)), 0) == 24
     # Weights below one: a common factor of all weights does not lower the limit.
-    assert max_components(Moments.of(np.tile(X, (5, 1)), np.full(20, 0.1))) == 9
+    assert max_components(Moments.of(np.tile(X, (5, 1)), np.full(20, 0.1)), 0) == 9
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,11 @@ def test_too_few_rows_for_a_variance_are_refused(total, n, dropped, message):
     check_rows(SimpleNamespace(rows=2.0), n, dropped)
 
 
+def test_a_summary_of_no_rows_is_refused():
+    with pytest.raises(ShapeError, match="there are 0 samples"):
+        PCA.from_summary(Moments.empty(3))
+
+
 def test_a_hint_for_one_column_is_no_range():
     for p, valid in ((1, "1 component"), (2, "1 to 2 components")):
         with pytest.raises(ShapeError) as caught:
@@ -90,6 +95,7 @@ def test_a_fraction_is_undecided_until_enough_variances_are_known():
     assert _count_of_share(0.4)(spectrum, complete=False) == 1
     assert _count_of_share(0.9)(spectrum, complete=False) is None
     assert _count_of_share(0.9)(spectrum, complete=True) == 2
+    assert _count_of_share(0.9).of_complete(spectrum) == 2
 
 
 @pytest.mark.parametrize("solver", ["lanczos", "krylov"])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from princomp.core.constraints import (
+    FLAG,
     Constraint,
     array_like,
     check_parameter,
@@ -59,6 +60,7 @@ def test_messages_name_the_limits_that_exist(constraint: Callable[[], Constraint
             [None, "unit", True, np.bool_(False)],
         ),
         (lambda: one_of("a", None) | whole_number(1), ["a", None, 1], ["b", ["a"], 0]),
+        (lambda: FLAG, [True, np.bool_(False)], [1, None, "True"]),
     ],
 )
 def test_limits_are_valid_unless_they_are_excluded(constraint, valid, invalid):

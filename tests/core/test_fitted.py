@@ -7,14 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn import decomposition
 
 from engines.on_partitions import Partitions
 from princomp import PCA, RobustPCA
 from princomp.core import blocks_of, fit_summary, fitted_model
 from princomp.core.request import Request
-from princomp.errors import NotAvailableError
+from princomp.errors import NotAvailableError, NotFiniteError
 from princomp.solvers import Spectrum
-from princomp.summaries import Columns
+from princomp.summaries import Columns, Moments
 
 
 def result_of(model):
@@ -42,10 +43,29 @@ def test_the_mean_has_two_parts_in_each_precision(dtype):
     result = result_of(PCA.from_covariance(np.eye(3), mean=mean, n_samples=9))
     result = replace(result, summary=replace(result.summary, mean_low=low))
     for parts in (result.projection_parts, result.reconstruction_parts):
-        high, rest, _ = parts(np.dtype(dtype))
+        high, rest, _ = parts(np.dtype(dtype), whiten=False)
         assert high.dtype == rest.dtype == dtype
         np.testing.assert_array_equal(high, mean.astype(dtype))
         np.testing.assert_array_equal(rest, ((mean - mean.astype(dtype)) + low).astype(dtype))
+
+
+def test_both_parts_of_the_mean_are_added_to_reconstructed_rows():
+    result = result_of(PCA.from_covariance(np.diag([3.0, 2, 1]), mean=[1, 2, 3], n_samples=9))
+    low = np.array([2.0**-60, 0.0, 0.0])
+    moved = replace(result, summary=replace(result.summary, mean_low=low))
+    # A half of the last bit of 1 is rounded down, and more than a half is rounded up.
+    scores = np.array([[2.0**-53, 0.0, 0.0]])
+    assert result.reconstruction(scores, whiten=False).tolist() == [[1, 2, 3]]
+    assert moved.reconstruction(scores, whiten=False).tolist() == [[1 + 2.0**-52, 2, 3]]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_are_projected_on_axes_in_their_own_precision(dtype, rng):
+    result = result_of(PCA(2).fit(rng.standard_normal((50, 3)).astype(dtype)))
+    for precision in (np.float32, np.float64):
+        matrix = result.projection_parts(np.dtype(precision), whiten=False)[2]
+        assert matrix.dtype == precision
+        np.testing.assert_array_equal(matrix, result.spectrum.axes.T.astype(precision))
 
 
 def test_both_parts_of_the_mean_of_a_column_with_few_zeros_are_subtracted(rng):
@@ -67,6 +87,43 @@ def test_the_noise_variance_is_the_mean_of_the_variances_left_out():
     X = np.array([[2.0, 0, 0, 0], [-1, 3, 0, 0], [-1, -3, 0, 0]])
     assert result_of(PCA(1).fit(X)).noise_variance == pytest.approx(3.0 / 3)
     assert result_of(PCA(2).fit(X)).noise_variance == 0.0
+
+
+def test_fits_without_rows_have_read_and_left_out_none(rng):
+    X = rng.standard_normal((20, 3))
+    models = {
+        PCA(2).fit(X): (1, X.nbytes),
+        PCA.from_summary(Moments.of(X), n_components=2): (0, 0),
+        PCA.from_sklearn(decomposition.PCA(2).fit(X)): (0, 0),
+    }
+    for model, read in models.items():
+        result = result_of(model)
+        assert (result.certificate.passes, result.certificate.bytes_read) == read
+        assert (model.n_dropped_, result.counted, result.has_weights) == (0, 3, False)
+        assert model.transform(X).shape == (20, 2)
+
+
+def test_sums_of_weights_that_differ_by_rounding_are_numbers_of_rows(rng):
+    result = result_of(PCA(2).fit(rng.standard_normal((1000, 3))))
+    for n, difference, weighted in ((1000, 5e-7, False), (1000, 2e-6, True), (10**9, 1.0, False)):
+        summary = replace(result.summary, rows=n + difference)
+        assert replace(result, n_samples=n, summary=summary).has_weights is weighted
+    assert replace(result, weighted=True).has_weights
+    assert not replace(result, n_samples=None).has_weights
+
+
+def test_rows_are_checked_without_components(rng):
+    X = rng.standard_normal((20, 3))
+    model = PCA(0).fit(X)
+    X[4, 1] = np.nan
+    with pytest.raises(NotFiniteError, match="row 4, column 1"):
+        model.transform(X)
+
+
+def test_scores_of_a_table_of_their_own_are_counted_from_row_0(rng):
+    model = fitted_model(PCA(2).fit(rng.standard_normal((20, 3))))
+    with pytest.raises(NotFiniteError, match="score 1 of row 0 is inf"):
+        model.reconstruct(np.array([[1.0, np.inf]]))
 
 
 def test_a_copy_for_scoring_gives_the_same_scores(rng):

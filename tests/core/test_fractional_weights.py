@@ -5,12 +5,14 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from engines.on_partitions import Partitions
 from princomp import PCA, Moments, bootstrap, choose, diagnostics, load, report
 from princomp.core import are_frequencies, attach_weights, row_total, total_in_words
-from princomp.errors import ShapeError
+from princomp.core.weights import checked_weights, warn_of_sum_of_weights
+from princomp.errors import ParameterError, ShapeError
 
 N = 420
 X = np.random.default_rng(3).standard_normal((N, 14))
@@ -84,6 +86,51 @@ def test_weights_are_attached_to_the_rows_of_an_engine():
     assert attach_weights(rows, weights, by_chunks=True) == (rows, weights)
     assert attach_weights(rows, "w", by_chunks=True) == (("weighted", "w"), None)
     assert attach_weights(resident, weights, by_chunks=True) == (("weighted", weights), None)
+
+
+class Labelled(Weighing):
+    """Such rows of a frame, whose index only the engine knows."""
+
+    index = ("a", "b", "c")
+
+
+def test_weights_with_labels_are_matched_by_the_engine():
+    options = {"engine": "partitions", "rows": 3, "p": 3, "dtype": np.dtype(float)}
+    labelled, rows = (kind(**options, parts=[np.eye(3)]) for kind in (Labelled, Weighing))
+    series = pd.Series(np.ones(3), list("abc"))
+    (_, matched), left = attach_weights(labelled, series, by_chunks=True)
+    assert matched is series
+    assert left is None
+    assert attach_weights(rows, series, by_chunks=True) == (rows, series)  # by position
+    for by_position in (np.ones(3), [1.0, 1.0, 1.0]):
+        found = attach_weights(labelled, by_position, by_chunks=True)
+        assert found[0] is labelled
+        assert found[1] is by_position
+
+
+def test_weights_of_other_tables_stay_as_they_are():
+    frame = pd.DataFrame(np.eye(3), index=list("abc"))
+    weights = pd.Series(np.ones(3), frame.index)
+    found = attach_weights(frame, weights)
+    assert found[0] is frame
+    assert found[1] is weights
+    with pytest.raises(ParameterError, match="is that of X in another order"):
+        attach_weights(frame, weights[::-1])
+
+
+def test_one_weight_for_rows_of_unknown_number_is_refused():
+    with pytest.raises(ShapeError, match="one number, and the number of rows is not known"):
+        checked_weights(2.0, None)
+    assert checked_weights(2.0, 3).tolist() == [2.0] * 3
+    for n in (2, None):
+        with pytest.raises(ParameterError, match=r"sample_weight\[1\] is -1"):
+            checked_weights([1.0, -1.0], n)
+
+
+def test_a_whole_sum_of_weights_may_exceed_the_number_of_rows():
+    assert not warned(warn_of_sum_of_weights, 10, 15.0)
+    assert not warned(warn_of_sum_of_weights, None, 15.5)
+    assert warned(warn_of_sum_of_weights, 10, 15.5)
 
 
 def test_sums_of_weights_are_shown_with_commas():
@@ -196,3 +243,4 @@ def test_a_sum_of_weights_near_the_number_of_rows_is_not_printed():
     weights = NORMALISED * (1 + 1e-15)
     assert row_total(weights.sum(), N) == row_total(1e5 + 0.2, 100_000) == ""
     assert row_total(327.4321, N) == "327.4"
+    assert row_total(327.4321, None) == ""  # the number of rows is not known

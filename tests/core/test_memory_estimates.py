@@ -14,10 +14,11 @@ from princomp.core.plan import select_route
 from princomp.core.problem import Problem
 from princomp.core.routes import base
 from princomp.core.routes.base import panels_in_flight, rows_in_flight
-from princomp.core.routes.krylov import search_memory, wide_blocks
+from princomp.core.routes.krylov import _BYTES_PER_STORED_NUMBER, search_memory, wide_blocks
 from princomp.core.routes.lanczos import _successor
 from princomp.core.routes.moments import MOMENTS, SCATTER_SEARCH
 from princomp.core.routes.row_gram import ROW_GRAM
+from princomp.core.routes.sketch import SKETCH
 from princomp.core.routes.triangle import TRIANGLE
 from princomp.errors import MemoryLimitError
 from princomp.kernels import chunk_bytes, instruction_set_in_use
@@ -126,3 +127,27 @@ def test_each_thread_takes_a_panel_of_rows_that_are_multiplied(monkeypatch):
     monkeypatch.setattr(base, "default_threads", lambda: 4)
     assert panels_in_flight(large) == 2 * two == 4 * 2**24
     assert panels_in_flight(large._replace(stored=10**5)) == 10**5 * (8 + 4)
+
+
+@pytest.mark.parametrize(
+    ("n_components", "limit", "wanted"),
+    [(0, 5, False), (1, 5, True), (5, 5, True), (6, 5, False), (0.5, 5, False), ("mle", 5, False)],
+)
+def test_a_whole_number_of_components_is_wanted(n_components, limit, wanted):
+    assert Problem(20, 10, n_components).wants_at_most(limit) == wanted
+
+
+def test_a_block_of_sparse_rows_takes_memory_for_its_share_of_the_numbers():
+    rows = wide_block_rows(2000, sparse=True)
+    problem = Problem(4 * rows, 2000, 3, stored=10**6)
+    assert wide_blocks(problem) == _BYTES_PER_STORED_NUMBER * 10**6 / 4
+    assert wide_blocks(problem._replace(rows=rows // 2)) == _BYTES_PER_STORED_NUMBER * 10**6
+    unknown = problem._replace(rows=0)
+    assert wide_blocks(unknown) == wide_blocks(unknown._replace(stored=None))
+
+
+def test_a_sketch_is_for_rows_that_are_read_once_and_a_number_of_components():
+    problem = Problem(0, 10**5, 5, in_memory=False, repeatable=False)
+    assert SKETCH.applies(problem)
+    for other in ({"in_memory": True}, {"repeatable": True}, {"n_components": 0.5}):
+        assert SKETCH.applies(problem._replace(**other)) == ""

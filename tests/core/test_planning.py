@@ -201,8 +201,9 @@ def test_one_pass_shows_that_equal_rows_have_no_variance(shape):
 
 
 def test_a_fit_of_a_matrix_reads_no_rows():
-    found = PCA.from_covariance(np.diag([3.0, 1.0])).certificate_
-    assert (found.passes, found.bytes_read) == (0, 0)
+    model = PCA.from_covariance(np.diag([3.0, 1.0]))
+    assert (model.certificate_.passes, model.certificate_.bytes_read) == (0, 0)
+    assert str(model.plan_).startswith("Plan for unknown × 2")
 
 
 def test_the_bytes_of_sparse_rows_are_those_of_their_three_arrays(rng):
@@ -358,6 +359,7 @@ def test_planned_memory_is_close_to_the_measured_peak(rng, shape, parameters):
         ((60, 12_000), False, {"n_components": 50, "svd_solver": "sketch", "scale": "unit"}),
         ((6000, 6000), True, {"n_components": 20, "svd_solver": "sketch"}),
         ((400, 4000), False, {"svd_solver": "row_gram"}),
+        ((1000, 1000), False, {"n_components": 2, "svd_solver": "row_gram"}),
         ((50, 20_000), False, {"n_components": 40, "svd_solver": "randomized"}),
         ((3000, 500), False, {"n_components": 100, "svd_solver": "arpack"}),
         ((600, 600), False, {"n_components": 300, "svd_solver": "arpack"}),
@@ -464,8 +466,9 @@ def test_the_solvers_of_the_command_line_are_those_of_the_library():
     assert sorted(options.SOLVERS) == sorted(SOLVERS)
 
 
-def test_a_fraction_is_refused_before_rows_are_read_for_a_scatter_in_tiles():
-    fit = SimpleNamespace(request=Request.of(PCAParameters(n_components=0.9)), summarise=None)
+@pytest.mark.parametrize("k", [0.9, "kaiser"])
+def test_what_is_no_number_is_refused_before_rows_are_read_for_a_scatter_in_tiles(k):
+    fit = SimpleNamespace(request=Request.of(PCAParameters(n_components=k)), summarise=None)
     with pytest.raises(ParameterError, match="needs a whole number of components"):
         TILES.solve(fit)
 

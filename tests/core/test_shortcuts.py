@@ -13,6 +13,9 @@ from threadpoolctl import threadpool_limits
 
 from helpers import EPS
 from princomp import PCA, Moments, read_table
+from princomp.core.request import Request
+from princomp.core.routes import small
+from princomp.core.routes.moments import unresolved
 from princomp.errors import ColumnError, DataError, NotFiniteError, NotNumericError
 from princomp.io.readers.frames import from_frame
 from princomp.solvers import dense
@@ -130,6 +133,27 @@ def test_few_axes_have_equal_bits_for_any_number_of_threads(k, rng):
         with threadpool_limits(threads):
             bits.append(PCA(k).fit(X).components_.tobytes())
     assert bits[0] == bits[1]
+
+
+@pytest.mark.parametrize(
+    ("left_out", "near"), [((2.5, 0.0), False), ((1.5, 1.5), False), ((1.5, 0.4), True)]
+)
+def test_the_mean_of_the_variances_left_out_may_be_near_the_resolution(left_out, near, rng):
+    """It is near if it is at most sixteen times as large."""
+    axes, limit = np.eye(4)[:2], 16 * 2.0**-40
+    variances = np.array([1.0, 0.5, left_out[0] * limit, left_out[1] * limit])
+    spectrum = Spectrum(variances, axes, variances.sum(), 2.0**-40)
+    assert spectrum.resolution == 2.0**-40
+    assert unresolved(spectrum, 2, moments_with([4.0, 3.0, 2.0, 1.0], rng)) == near
+
+
+@pytest.mark.parametrize("k", [None, 0, 2])
+def test_a_small_table_takes_the_shortest_route(k, rng):
+    X = rng.standard_normal((100, 5))
+    found, model = small.fit(X, Request(k)), PCA(k).fit(X)
+    assert found.k == model.n_components_
+    np.testing.assert_array_equal(found.spectrum.axes, model.components_)
+    assert small.fit(X, Request(0.5)) is None
 
 
 # ---- checks of the axes ----------------------------------------------------------------------
@@ -254,6 +278,8 @@ def test_frames_of_other_types_are_checked_by_column(frame):
         PCA(2).fit(long)
     with pytest.raises(ColumnError, match="twice or more: a"):
         PCA(2).fit(frame.set_axis(["a", "a", "c"], axis=1))
+    with pytest.raises(ColumnError, match="twice or more: a"):
+        PCA(2).fit(frame).transform(frame.set_axis(["a", "a", "c"], axis=1))
     with pytest.raises(TypeError, match="string"):
         PCA(2).fit(frame.set_axis(["a", 1, "c"], axis=1))
     whole = frame.assign(b=np.arange(60), d=frame["c"] > 5)

@@ -79,7 +79,7 @@ def test_complete_rows_have_the_limits_of_the_model(model):
         found = limits(model, 0.9)
         table = distances(model, rows, level=0.9, training=training, frame="listing")
         assert table["filled"].tolist() == [0, 4, 0, 0, 0]
-        for name, expected in (("t2", found.t2(training)), ("q", found.q)):
+        for name, expected in zip(("t2", "q"), found.of(training=training), strict=True):
             assert (table[f"{name}_limit"][[0, 2, 3, 4]] == expected).all()
             assert table[f"{name}_limit"][1] != expected
             assert np.flatnonzero(np.isnan(table[name])).tolist() == [3]
@@ -172,7 +172,8 @@ def test_sparse_rows_are_filled(model):
 def test_with_all_components_t2_alone_has_limits():
     model = PCA(10, missing="em").fit(normal_rows(200, 17))
     rows = without(normal_rows(3, 18), [0, 1])
-    table = distances(model, rows, level=0.95, frame="listing")
+    with pytest.warns(UserWarning, match="^Q has no limit, so q_limit is NaN: the components span"):
+        table = distances(model, rows, level=0.95, frame="listing")
     assert np.isfinite(table["t2_limit"]).all()
     assert np.isnan(table["q_limit"]).all()
     assert not table["q"].any()

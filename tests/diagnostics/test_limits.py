@@ -102,6 +102,45 @@ def test_limits_are_exceeded_as_often_as_their_level(rng):
     assert off / 16_000 == pytest.approx(0.05, abs=0.012)
 
 
+@pytest.mark.parametrize(
+    ("n", "p", "k", "lowest"),
+    [
+        (30, 30, 3, 0.02),
+        (60, 30, 10, 0.02),
+        (1000, 50, 20, 0.04),
+        (120, 400, 14, 0),
+        (40, 900, 5, 0),
+    ],
+)
+def test_new_rows_are_not_beyond_the_limit_of_q_more_often_than_its_level(n, p, k, lowest):
+    """With the limit of training rows, 7 to 59% of these new rows would be beyond it.
+
+    A share of 0.05 of 4,000 rows has a standard error of 0.003, and of ten fits, about 0.01.
+    """
+    rng, beyond, of_fit = np.random.default_rng(3), 0.0, 0.0
+    for _ in range(10):
+        mixing = rng.standard_normal((k, p)) * np.linspace(2, 0.6, k)[:, None]
+        X, new = (
+            rng.standard_normal((rows, k)) @ mixing + rng.standard_normal((rows, p))
+            for rows in (n, 400)
+        )
+        model = PCA(k).fit(X)
+        table = distances(model, new, level=0.95, frame="listing")
+        beyond += float((table["q"] > table["q_limit"]).mean()) / 10
+        table = distances(model, X, level=0.95, training=True, frame="listing")
+        of_fit += float((table["q"] > table["q_limit"]).mean()) / 10
+    assert lowest <= beyond <= 0.08
+    assert of_fit <= 0.06
+
+
+def test_the_limits_of_q_of_new_and_training_rows_differ_by_the_leverage(arrests):
+    found = limits(PCA(2).fit(arrests))
+    assert found.q == found.q_training
+    assert found.q_new == pytest.approx(found.q_training * (49 / 47) ** 2 * 51 / 50, rel=TIGHT)
+    assert found.of(training=True) == (found.t2_training, found.q_training)
+    assert found.of(training=False) == (found.t2_new, found.q_new)
+
+
 def test_weights_count_as_rows(arrests):
     w = np.arange(50) % 3 + 1.0
     weighted = PCA(2, scale="unit").fit(arrests, sample_weight=w)
@@ -208,7 +247,30 @@ def test_unmet_assumptions_of_limits_are_reported(arrests):
     unknown = PCA.from_covariance(np.cov(arrests.T), n_components=2)
     found = limits(unknown)
     assert "n_samples" in found.reasons["t2"]
-    assert found.q == pytest.approx(limits(PCA(2).fit(arrests)).q)
+    assert found.q_new == found.q == pytest.approx(limits(PCA(2).fit(arrests)).q)
+
+
+def test_distances_warn_of_limits_that_do_not_exist(arrests):
+    model = PCA(2, center=False).fit(arrests)
+    with pytest.warns(UserWarning, match="has no limit, so") as caught:
+        table = distances(model, 1000 * arrests, level=0.99, frame="listing")
+    messages = [str(warning.message) for warning in caught]
+    assert np.isnan([table["t2_limit"], table["q_limit"]]).all()
+    assert messages[0].startswith("T² has no limit, so t2_limit is NaN: the limits assume")
+    assert messages[1].startswith("Q has no limit, so q_limit is NaN: the limits assume")
+
+
+def test_weights_too_small_for_limits_are_not_called_few_rows(arrests):
+    faded = limits(PCA(3, decay=0.75).partial_fit(arrests))
+    why = "the weights of the rows sum to 4, which is too little (with decay=0.75, at most 4) for 3"
+    assert faded.reasons["t2"].startswith(why)
+    assert faded.reasons["q"] == faded.reasons["t2"]
+    assert limits(PCA(2, decay=0.75).partial_fit(arrests)).q_new > 0
+    with pytest.warns(UserWarning, match="the weights of 50 rows sum to 4"):
+        weighted = limits(PCA(3).fit(arrests, sample_weight=np.full(50, 0.08)))
+    assert weighted.reasons["t2"].startswith(
+        "the weights of the rows sum to 4, which is too little for"
+    )
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.5, 95, "0.95", True, float("nan")])

@@ -11,8 +11,9 @@ import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.model_selection import cross_val_score
 
+from engines.on_partitions import Partitions
 from princomp import PCA, IncrementalPCA, KernelPCA, RobustPCA, read_table
-from princomp.errors import NoRowsError, NotFiniteError, ShapeError
+from princomp.errors import NoRowsError, NotFiniteError, NotNumericError, ShapeError
 
 NAMES = ["Unnamed: 0", "index", "ID", "row_names"]
 
@@ -121,6 +122,33 @@ def test_a_first_column_that_counts_the_rows_causes_a_warning(frame):
         assert "counts the rows" in read_table(table).notes[0]
     for other in (table.set_axis([4, 5, 6, 7], axis=1), table[1:-1][::-1], table.set_index("nr")):
         PCA(1).fit(other)  # no warning
+
+
+def test_whole_numbers_as_floats_with_a_name_for_row_numbers_cause_a_warning(frame):
+    table = numbered(frame, "id").astype(float)
+    with pytest.warns(UserWarning, match="'id' holds whole numbers of a floating-point type"):
+        assert PCA(1).fit(table).n_features_in_ == 4
+
+
+def test_of_two_columns_the_first_may_be_the_time(frame):
+    with pytest.warns(UserWarning, match="'time', the first column, only"):
+        PCA(1, scale="unit").fit(pd.DataFrame({"time": np.arange(12.0) ** 2, "a": frame["a"]}))
+
+
+def test_columns_of_a_model_are_needed_as_numbers(frame):
+    model = PCA(1).fit(frame)
+    with pytest.raises(NotNumericError) as caught:
+        model.transform(frame.assign(a="u"))
+    assert caught.value.hint.startswith("The model needs numbers in this column")
+    with pytest.warns(UserWarning, match="the text of 'a' is read as numbers"):
+        found = model.transform(frame.assign(a=frame["a"].map(repr)))
+    np.testing.assert_array_equal(found, model.transform(frame))
+
+
+def test_rows_of_an_engine_without_columns_are_refused():
+    rows = Partitions(engine="partitions", rows=3, p=0, dtype=np.dtype(float), parts=[])
+    with pytest.raises(ShapeError, match=r"0 feature\(s\) \(shape=\(1, 0\)\)"):
+        PCA(1).fit(rows)
 
 
 @pytest.mark.parametrize("untrusted", [False, True])

@@ -56,6 +56,13 @@ def test_batches_with_float32_weights_whose_sum_is_1_are_refused(rng):
         model.finalize()
 
 
+@pytest.mark.parametrize(("n", "needed"), [(1, "at least 2 rows"), (2, "a sum of weights above 1")])
+def test_batches_say_what_a_variance_needs(n, needed, rng):
+    model = PCA().partial_fit(rng.standard_normal((n, 3)), sample_weight=np.full(n, 0.4))
+    with pytest.raises(NotAvailableError, match=f"a variance needs {needed}, got"):
+        model.finalize()
+
+
 @every_model
 def test_a_sum_of_weights_far_below_the_number_of_rows_causes_one_warning(model, rng):
     X, weights = rng.standard_normal((60, 3)), np.full(60, 0.04)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -258,11 +259,14 @@ def test_files_are_updated_and_written_where_the_system_has_no_locks(tmp_path, m
         _write(tmp_path / "a", b"old")
         with locked_for_update(tmp_path / "a"):
             _write(tmp_path / "a", b"new")
-    monkeypatch.setattr(atomic, "HAS_LOCKS", False)
-    monkeypatch.setattr(atomic, "fcntl", None)
+    monkeypatch.setitem(sys.modules, "fcntl", None)  # as on Windows
+    windows = runpy.run_path(atomic.__file__)
     (tmp_path / ".a.0123456789ab.tmp").touch()
-    with locked_for_update(tmp_path / "a"):
-        _write(tmp_path / "a", b"newer")
+    with (
+        windows["locked_for_update"](tmp_path / "a"),
+        windows["atomic_write"](tmp_path / "a", force=True) as file,
+    ):
+        file.write(b"newer")
     assert sorted(os.listdir(tmp_path)) == [".a.0123456789ab.tmp", "a"]
     assert (tmp_path / "a").read_bytes() == b"newer"
 

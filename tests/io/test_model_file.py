@@ -214,8 +214,13 @@ def test_files_of_other_kinds_are_refused(content, load):
         assert caught.value.hint, name
 
 
-def test_short_files_are_refused_with_the_reason(content, load):
+def test_files_of_wrong_length_are_refused_with_the_reason(content, load):
+    header = b'{"sha256":"' + b"0" * 64 + b'"'
     for other, reason in (
+        ((len(header) + 1).to_bytes(8, "little") + header, "cut short"),
+        ((2**63).to_bytes(8, "little") + content[8:], "not a model file"),
+        ((2**26 + 1).to_bytes(8, "little") + content[8:], "not a model file"),
+        ((2**26).to_bytes(8, "little") + content[8:], "cut short"),
         (content[:9], "not a model file"),
         (content[:10], "cut short"),
         (content[:-1], "cut short"),

@@ -155,6 +155,13 @@ def test_a_column_whose_smallest_value_is_the_largest_is_loaded(load, tmp_path):
     np.testing.assert_array_equal(loaded.transform(rows).shape, (len(TALL), 2))
 
 
+def test_divisors_are_an_array_of_the_file(load, tmp_path):
+    PCA(2, scale=[1.0, 2.0, 3.0, 4.0]).fit(TALL[:, :4]).save(tmp_path / "m.pca")
+    arrays, metadata, _ = parse_model_file((tmp_path / "m.pca").read_bytes())
+    assert json.loads(metadata["document"])["parameters"]["scale"] == {"array": True}
+    assert arrays["scale"].tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
 @pytest.mark.parametrize("rule", [{}, {"name": "no rule"}, {"name": 3}])
 def test_an_altered_rule_is_refused(contents, load, rule):
     parameters = {"scale": None, "n_components": rule}
@@ -167,6 +174,12 @@ def test_altered_arrays_of_one_summary_are_refused(contents, load, case):
     kind, change = ARRAYS_OF_ONE_SUMMARY[case]
     with pytest.raises(ModelFileError):
         load(tampered(contents[kind], change))
+
+
+@pytest.mark.parametrize("name", ["low", "high"])
+def test_smallest_and_largest_values_are_refused_without_each_other(contents, load, name):
+    with pytest.raises(ModelFileError, match="'low' and 'high' without the other"):
+        load(tampered(contents["moments"], _without(name)))
 
 
 def test_a_smallest_value_above_the_largest_is_named(contents, load):
@@ -243,7 +256,9 @@ def test_documents_without_a_field_are_refused(contents, load, name):
         load(tampered(contents["moments"], lambda _, document, __: document.pop(name)))
 
 
-@pytest.mark.parametrize("name", ["estimator", "na", "uncounted", "faded_by", "decision"])
+@pytest.mark.parametrize(
+    "name", ["estimator", "na", "uncounted", "faded_by", "weighted", "filled", "decision"]
+)
 def test_fields_that_an_older_version_did_not_write_have_defaults(contents, load, name, tmp_path):
     content = contents["moments"]
     load(tampered(content, lambda _, document, __: document.pop(name))).save(tmp_path / "again.pca")

@@ -193,6 +193,21 @@ def test_models_of_other_estimators_are_refused_by_name(tmp_path):
     assert found == ({}, {"rows": 3})
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_header_may_be_as_long_as_the_limit(more, tmp_path, monkeypatch):
+    monkeypatch.setattr(model_file, "MAX_HEADER_BYTES", 256)
+    path, shortest = tmp_path / "m.pca", {"columns": ""}
+    write(path, {}, shortest, overwrite=False)
+    text = path.read_bytes()[8:].rstrip()
+    document = {"columns": "x" * (256 - len(text) + more)}
+    if more:
+        with pytest.raises(OutputError, match="shorten the column names"):
+            write(path, {}, document, overwrite=True)
+    else:
+        write(path, {}, document, overwrite=True)
+        assert model_file.read(path, {"PCA": lambda *parts: parts}) == ({}, document)
+
+
 def test_a_document_that_could_not_be_read_again_is_not_written(tmp_path):
     document = {"columns": ["x" * 2**20] * 65}
     with pytest.raises(OutputError, match=r"a model file holds at most 67 MB"):

@@ -236,6 +236,13 @@ def test_float32_rows_are_multiplied_in_float64_only_if_it_is_asked_for(kind, rn
     assert (coarse.unit, fine.unit) == (EPS32, EPS)
     error = np.abs(scatter_of(coarse) - scatter_of(fine)).max()
     assert 300 * EPS < error / np.abs(scatter_of(fine)).max() < 300 * EPS32
+    pair = PairOf(kind, Extremes)
+    for found in (
+        kind.add(kind.empty(6), table),
+        pair.of(table).first,
+        pair.add(pair.empty(6), table).first,
+    ):
+        assert found.unit == EPS32
 
 
 def test_a_triangle_of_few_rows_is_the_centred_rows(rng):
@@ -252,6 +259,7 @@ def test_a_triangle_of_few_rows_is_the_centred_rows(rng):
 @centred_kinds
 def test_one_row_or_none_has_rank_zero(kind):
     assert kind.empty(3).rank_limit == kind.of(np.ones((1, 3))).rank_limit == 0
+    assert kind.empty(3).count == 0
 
 
 def test_sketches_in_other_directions_do_not_merge(rng):
@@ -293,6 +301,7 @@ def test_a_sketch_uses_the_same_directions_for_every_block():
     sketch = SketchOf(4, seed=3).empty(6)
     assert (sketch.directions_of(slice(None)) == expected).all()
     assert (sketch.directions_of(slice(2, 5)) == expected[2:5]).all()
+    assert SketchOf(4).seed == 0
 
 
 def test_adding_rows_to_a_sketch_equals_a_merge(rng):

@@ -253,7 +253,7 @@ def test_filled_rows_are_scaled_to_the_limits_of_complete_rows(arrests):
     drawn = offsets(ax)
     for row in (3, 9):
         ratios = [table[name][row] / table[f"{name}_limit"][row] for name in ("t2", "q")]
-        place = np.array(ratios) * [limits.t2_new, limits.q]
+        place = np.array(ratios) * [limits.t2_new, limits.q_new]
         assert np.abs(drawn - place).max(axis=1).min() < 1e-9 * place.max()
     assert "filled" not in text_of(plots.outliers(model, arrests))
 
@@ -370,7 +370,7 @@ def test_the_outlier_map_has_both_limits_and_names_those_beyond(arrests, unit, s
     ax = plots.outliers(unit, arrests, ids=states)
     shown = text_of(ax)
     assert "T² 95% of new rows: 6.645" in shown
-    assert "Q 95%: 1.651" in shown
+    assert "Q 95% of new rows: 1.831" in shown
     assert "2 of 50 rows are beyond a limit" in shown
     assert {"Alaska", "Rhode Island"} <= {text.get_text() for text in ax.texts}
     assert "training rows: 5.747" in text_of(plots.outliers(unit, arrests, training=True))

@@ -81,6 +81,29 @@ def test_wide_rows_have_all_possible_variances(X):
     assert len(PCA("gcv").fit(wide).decision_.statistic) == 19
 
 
+def test_a_search_goes_on_while_a_rule_needs_more_variances(rng):
+    strong = rng.standard_normal((100, 20)) @ np.linalg.qr(rng.standard_normal((40, 20)))[0].T
+    rows = 20 * strong + rng.standard_normal((100, 40))
+    found, expected = (PCA("kaiser", svd_solver=one).fit(rows) for one in ("lanczos", "full"))
+    assert found.n_components_ == expected.n_components_ > 16  # with which it begins
+
+
+@pytest.mark.parametrize(("scale", "standardised"), [("unit", True), ("pareto", False)])
+def test_a_rule_is_told_whether_columns_have_unit_variance(X, scale, standardised):
+    told = []
+
+    class Listening:
+        name, needs = "listening", "all"
+
+        def decide(self, known):
+            told.append(known.standardised)
+            return Decision(self.name, 1, "one")
+
+    # The constant column has no variance.
+    PCA(Listening(), scale=scale, constant="zero").fit(np.c_[X, np.ones(150)])
+    assert set(told) == {standardised}
+
+
 def test_zero_components_are_a_valid_decision():
     noise = np.random.default_rng(0).standard_normal((100, 20))
     for solver in ("auto", "lanczos", "full", "randomized"):
@@ -184,6 +207,18 @@ def test_rules_that_need_rows_are_refused_without_them(X, tmp_path):
     assert PCA("cv").fit(tmp_path / "x.npy").n_components_ == PCA("cv").fit(X).n_components_
 
 
+def test_a_rule_that_needs_rows_is_refused_before_a_pass(X):
+    events = []
+    with pytest.raises(NotAvailableError, match="they have weights"):
+        PCA("cv").fit(X, sample_weight=np.ones(150), progress=events.append)
+    assert not events
+
+
+def test_a_variance_that_rounding_made_negative_counts_as_zero():
+    model = PCA.from_covariance(np.diag([3.0, 1, -1e-17]), n_samples=50, n_components="parallel")
+    assert model.decision_.threshold[2] == 0.0
+
+
 def test_parallel_compares_a_correlation_matrix_with_correlations():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((20, 8))
@@ -201,10 +236,19 @@ def test_parallel_compares_a_correlation_matrix_with_correlations():
     # scikit-learn divides by n; others round.
     population = (X - X.mean(axis=0)) / X.std(axis=0)
     for table in (population, population.astype(np.float32), population.round(6)):
-        quantiles = PCA("parallel").fit(table).decision_.threshold
-        np.testing.assert_allclose(
-            quantiles, np.multiply(model.decision_.threshold, 20 / 19), rtol=1e-5
-        )
+        for unit in (1, 1000):
+            quantiles = PCA("parallel").fit(unit * table).decision_.threshold
+            expected = np.multiply(model.decision_.threshold, unit**2 * 20 / 19)
+            np.testing.assert_allclose(quantiles, expected, rtol=1e-5)
+
+
+def test_parallel_takes_two_columns_of_equal_variances_for_standardised_ones_but_not_one():
+    X = np.random.default_rng(0).standard_normal((20, 2))
+    X /= X.std(axis=0, ddof=1)
+    expected = PCA("parallel", scale="unit").fit(X).decision_.threshold
+    np.testing.assert_allclose(PCA("parallel").fit(X).decision_.threshold, expected, rtol=1e-9)
+    # The variance of one normal column differs between draws: its 95% quantile is about 1.6.
+    assert PCA("parallel").fit(X[:, :1]).decision_.threshold[0] > 1.2
 
 
 def test_without_a_number_of_rows_only_some_rules_answer(X):
@@ -316,8 +360,9 @@ def test_the_covariance_of_few_rows_has_the_decisions_of_the_rows(rng):
         assert found[name].k == expected[name].k
         np.testing.assert_allclose(found[name].statistic, expected[name].statistic, rtol=1e-9)
     # A covariance that was made regular has more variances than the rows.
-    regular = PCA.from_covariance(np.cov(rows.T) + np.eye(30), n_samples=8)
-    assert len(choose(regular, "kaiser")["kaiser"].statistic) == 30
+    for added in (np.eye(30), np.diag(np.eye(30)[0])):  # to all variances, or one more
+        regular = PCA.from_covariance(np.cov(rows.T) + added, n_samples=8)
+        assert len(choose(regular, "kaiser")["kaiser"].statistic) == 30
 
 
 @pytest.mark.parametrize("weight", [1e19, 1e200])

@@ -19,10 +19,10 @@ P = 80
 
 def test_the_error_of_images_grows_with_the_rows_of_a_sum():
     half, full, none = (dense.roundoff_of_images(16, EPS, rows) for rows in (2**17, 2**18, 0))
-    assert full - half == pytest.approx(3 / 16 * 2**17 * EPS, rel=1e-4)
+    assert full - half == pytest.approx(3 / 16 * 2**17 * EPS, rel=1e-4, abs=0)
     assert none == dense.roundoff(16, EPS) == dense.roundoff(16, EPS, 0) == 64 * EPS
     merged = (64 + 3 / 16 * 2**10 * 16) * EPS  # 2¹⁰ blocks a column
-    assert dense.roundoff(16, EPS, 2**30) == pytest.approx(merged, rel=1e-12)
+    assert dense.roundoff(16, EPS, 2**30) == pytest.approx(merged, rel=1e-12, abs=0)
     assert dense.roundoff_of_images(100, EPS32, 10) == 100 * EPS32
 
 
@@ -50,7 +50,7 @@ def test_small_and_large_scatters_claim_the_error_of_products(p, dtype, rng):
     expected = dense.roundoff_of_products(
         p, moments.effective_unit, found.total, found.variances[0], 300
     )
-    assert found.roundoff == pytest.approx(expected, rel=1e-9)
+    assert found.roundoff == pytest.approx(expected, rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize("k", [None, 3, lambda spectrum: 2])
@@ -90,6 +90,27 @@ def test_a_triangle_made_from_squares_resolves_what_is_above_their_error(share, 
     assert (solve_triangle(constant).total, solve_triangle(constant).squared) == (0.0, False)
 
 
+@pytest.mark.parametrize("size", [1e-3, 1e3])
+def test_a_triangle_made_from_squares_claims_the_error_of_products(size, rng):
+    """Their unit roundoff is the largest error, relative to the first eigenvalue."""
+    triangle = Triangle.of(size * rng.standard_normal((50, 8)) * np.linspace(9, 1, 8))
+    first = solve_triangle(triangle).largest
+    lost = 1e-9 * 49 * first * np.linspace(0.1, 1, 8)
+    found = solve_triangle(replace(triangle, lost=lost))
+    expected = dense.roundoff_of_products(8, 1e-9, found.total, first, 50)
+    assert found.roundoff == pytest.approx(expected, rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("summary", "solve"), [(Triangle, solve_triangle), (Moments, solve_moments)]
+)
+def test_a_rule_sees_all_variances_and_no_axes(summary, solve, rng):
+    seen = []
+    found = solve(summary.of(rng.standard_normal((90, P))), lambda one: seen.append(one) or 2)
+    assert (found.k, [one.k for one in seen]) == (2, [0])
+    np.testing.assert_array_equal(seen[0].variances, found.variances)
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("power", [-900, 0, 900])
 @pytest.mark.parametrize("k", [None, 4, 100, 300, 301])
@@ -108,9 +129,13 @@ def test_eigenpairs_of_a_matrix_of_any_magnitude_and_sign(k, power, sign, rng):
     assert (np.diff(found) <= 0).all()
 
 
-def test_eigenvectors_are_computed_from_the_tridiagonal_form(monkeypatch, rng):
+@pytest.mark.parametrize("power", [-900, 0, 900])
+def test_eigenvectors_are_computed_from_the_tridiagonal_form(power, monkeypatch, rng):
     """A second decomposition would take as long again."""
     monkeypatch.setattr(dense, "eigh", None)
     X = rng.standard_normal((300, 300))
+    negative = -np.eye(300) - np.eye(300, k=1) - np.eye(300, k=-1)
     for k in (None, 0, 3, 200):
-        assert len(eigenpairs(X @ X.T, k)[1]) == (300 if k is None else k)
+        for matrix in (X @ X.T, negative):
+            _, vectors = eigenpairs(np.ldexp(matrix, power), k)
+            assert len(vectors) == (300 if k is None else k)

@@ -103,3 +103,15 @@ def test_the_triangle_of_a_device_has_the_spectrum_of_the_host(rows, k, rng):
     assert (found.k, found.roundoff, found.squared) == (host.k, host.roundoff, host.squared)
     np.testing.assert_allclose(found.axes[:2], host.axes[:2], atol=1e-12)
     assert found.residuals.max() <= 30 * EPS
+
+
+@pytest.mark.parametrize("k", [None, 2, 9])
+def test_the_triangle_of_few_rows_on_a_device_has_few_axes(k, rng):
+    X = rng.standard_normal((4, 10))
+    found = solve_on_device(summary_of(X, "triangle"), k, few=False, tol=0.0)
+    host = solve_triangle(Triangle.of(X))
+    np.testing.assert_allclose(found.variances[:4], host.variances, atol=30 * EPS * host.largest)
+    assert found.k == min(k or 9, len(found.variances)) <= 5
+    assert not found.variances[4:].any()
+    assert_orthonormal(found.axes)
+    assert found.residuals.max() <= 30 * EPS

@@ -135,6 +135,14 @@ def test_row_products_have_all_variances_unless_a_search_finds_few(n, k, strong,
     assert found.missed == 0.0
 
 
+def test_row_products_have_all_variances_if_many_components_are_wanted(rng):
+    """A search would find the 70 strong ones quickly, but no others."""
+    sigma = np.r_[np.geomspace(1e3, 10, 70), np.full(100, 1e-3)]
+    rows = Counted(with_singular_values(600, sigma, rng, p=900)[0])
+    found, _ = row_gram.solve_rows(rows.rows, rows.columns, 70)
+    assert (len(found.variances), found.k) == (600, 70)
+
+
 @pytest.mark.parametrize("k", [0, 2])
 def test_axes_without_variance_from_row_products_have_no_residuals(k):
     rows = Counted(np.ones((5, 9)))
@@ -150,14 +158,18 @@ def test_residuals_of_row_products_are_enlarged_for_small_values():
     np.testing.assert_allclose(ritz.bound_of_rows(none, values, 1e-9), [4e-9, 8e-9])
 
 
-def test_residuals_are_relative_to_the_first_value(rng):
-    pairs = Pairs(np.array([4.0, 1.0]), np.eye(9, 2), np.array([4e-3, 1e-3]), 1, converged=True)
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_residuals_are_relative_to_the_first_value(size, rng):
+    values, k = size**2 * np.array([4.0, 1.0]), 2
+    pairs = Pairs(values, np.eye(9, k), 1e-3 * values, 1, converged=True)
     np.testing.assert_allclose(ritz.relative_residuals(pairs, EPS), [1e-3, 2.5e-4])
-    X, axes = rng.standard_normal((30, 9)), orthonormal(9, 2, rng).T
+    X, axes = size * rng.standard_normal((30, 9)), orthonormal(9, k, rng).T
     A = X - X.mean(axis=0)
-    errors = axes @ A.T @ A - axes * pairs.values[:, None]
-    found = ritz.residuals_of(Counted(X).rows, axes, pairs.values)
-    np.testing.assert_allclose(found, np.linalg.norm(errors, axis=1) / 4, rtol=1e-10)
+    for last in (values[1], 0.0):  # zeros are wrong for these axes, too
+        values[1] = last
+        errors = axes @ A.T @ A - axes * values[:, None]
+        found = ritz.residuals_of(Counted(X).rows, axes, values)
+        np.testing.assert_allclose(found, np.linalg.norm(errors, axis=1) / values[0], rtol=1e-10)
 
 
 def test_a_search_in_a_scatter_is_abandoned_only_on_request(rng):
@@ -226,6 +238,16 @@ def test_a_block_is_followed_by_its_images(rng):
     image = operator @ start.T
     outside = image - space.vectors.T @ (space.vectors @ image)
     assert np.abs(outside).max() <= 40 * EPS * 40
+
+
+def test_blocks_with_even_images_overlap_by_rounding_only(rng):
+    operator = np.diag(np.arange(1.0, 41))
+    space = SearchSpace(operator.__matmul__, orthonormal(40, 5, rng).T, 20, tol=1e-4)
+    for _ in range(3):
+        space.grow()
+        space.extend(5, rng)
+    assert space.overlap == 0.0
+    assert_orthonormal(space.vectors)
 
 
 def test_a_search_that_restarts_goes_on_from_its_last_images(rng):

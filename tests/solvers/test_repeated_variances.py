@@ -190,7 +190,7 @@ def test_a_search_for_copies_does_not_depend_on_the_unit(seed, power):
     assert abs(other.products - one.products) <= one.products / 4
     atol = _UNITS * EPS * values[0]
     np.testing.assert_allclose(np.ldexp(other.values, -power), one.values, rtol=0, atol=atol)
-    assert other.missed == pytest.approx(one.missed, rel=0.5)
+    assert other.missed == pytest.approx(one.missed, rel=0.5, abs=0)
 
 
 @pytest.mark.parametrize("power", [-30, 0, 30])
@@ -202,6 +202,12 @@ def test_only_copies_above_the_last_value_are_searched_for(power):
     assert not may_hide_copies(np.full(30, 2.0 * one), 8, EPS)  # missing copies are not larger
     assert not may_hide_copies(one * np.linspace(2.0, 1.0, 30), 8, EPS)
     assert may_hide_copies(one * np.r_[5.0, np.linspace(2.0, 2.0 - 1e-6, 8), 1.5], 8, EPS)
+
+
+def test_copies_within_the_tolerance_count_on_request_only():
+    values = np.r_[1.0, np.full(8, 1e-6), 5e-7]
+    assert not may_hide_copies(values, 8, 1e-6)
+    assert may_hide_copies(values, 8, 1e-6, within_tol=True)
 
 
 def test_the_rounding_of_a_trace_does_not_exclude_another_copy():

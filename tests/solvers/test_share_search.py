@@ -61,6 +61,14 @@ def test_a_share_that_needs_too_large_a_space_is_given_up(rng):
     assert search_share(moments, share) is None
 
 
+def test_a_share_that_is_not_reached_at_the_first_check_is_searched_for_further():
+    """The space has 64 vectors then, and the first 16 of them were random."""
+    values = np.r_[np.linspace(1.0, 0.6, 60), np.zeros(740)]
+    moments = Moments(2000.0, 2000, np.zeros(800), np.zeros(800), np.diag(values))
+    found = search_share(moments, (values[:50].sum() - 0.1) / values.sum())
+    np.testing.assert_allclose(found.variances, values[:50] / 1999, rtol=1e-12)
+
+
 @pytest.mark.parametrize("power", [-300, 0, 300])
 def test_rows_of_any_magnitude(power, rng):
     X = rows_of(1500, 1000, 5, rng)
@@ -96,6 +104,7 @@ def test_few_components_are_found_without_a_scatter(dtype, n, rng):
     X = rows_of(n, 1500, 20, rng, dtype)
     found, full = PCA(0.6).fit(X), PCA(0.6, svd_solver="covariance_eigh").fit(X)
     assert (found.plan_.summary, found.plan_.solver) == ("columns", "lanczos")
+    assert full.plan_.solver == "eigh"  # as requested
     reached = f"{found.n_components_} of 1,500 components reach the requested share"
     assert reached in str(found.plan_)
     assert found.plan_.passes > 2  # means, and two for each product

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from helpers import EPS, orthonormal
+from helpers import EPS, orthonormal, with_singular_values
 from princomp.solvers import nystrom
 from princomp.solvers.nystrom import sketch_width, solve_sketch
+from princomp.solvers.scatter_search import trace_scale
 from princomp.summaries import SketchOf
 
 P, K = 80, 3
@@ -34,6 +35,15 @@ def test_estimated_residuals_are_near_the_true_ones(spread, scale, rng):
     assert (found.roundoff, found.missed) == (P * EPS, None)
 
 
+def test_residuals_are_the_mean_squares_of_the_images_of_directions_held_out(rng):
+    sketch = sketch_of(rng.standard_normal((400, P)) * np.linspace(2, 1, P))
+    found = solve_sketch(sketch, K)
+    values = found.variances * 399
+    errors = found.axes @ sketch.product - values[:, None] * (found.axes @ sketch.directions)
+    expected = np.sqrt((errors[:, WIDTH:] ** 2).mean(axis=1)) / values[0]
+    np.testing.assert_allclose(found.residuals, expected, rtol=1e-9)
+
+
 def test_divisors_enlarge_a_residual_as_the_part_that_is_left_out():
     """It is diagonal for the first axis here, and of low rank for the second."""
     divisor, left_out = np.array([1.0, 0.5]), np.array([0.2, 0.8])
@@ -49,6 +59,34 @@ def test_rounding_counts_if_the_sketch_leaves_nothing_out(rank, bounded, monkeyp
     sketch = sketch_of(rng.standard_normal((rank + 1, P)), rng.uniform(0.5, 2, P))
     assert sketch.rank_limit == rank
     assert (solve_sketch(sketch, K).residuals.min() > 10) == bounded
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_residuals_are_between_what_is_too_much_and_all_that_is_left_out(wrong, monkeypatch, rng):
+    """The approximation has too much of one column, and too little of all others."""
+    X = with_singular_values(400, np.r_[3.0, np.linspace(1.1, 0.9, P - 1)], rng)[0]
+    sketch = sketch_of(X, rng.uniform(0.5, 2, P))
+    scale = trace_scale(float(sketch.column_scatter.sum()))
+    values, vectors = np.linalg.eigh(399 * np.cov(X.T) / scale)
+    left_out = 1e-9 * np.r_[-1.0, np.ones(P - 1)]
+    factor = np.diag(np.sqrt(sketch.column_scatter / scale - left_out))
+    axes = vectors.T[[-2, -3, -1] if wrong else [-1, -2, -3]]
+    monkeypatch.setattr(nystrom, "_nystrom", lambda *_: (values[::-1], axes, factor))
+    found = solve_sketch(sketch, K).residuals * values[-1]
+    if wrong:  # by far more than all that is left out
+        assert ((found > 4 * P * 1e-9) & (found < 64 * P * 1e-9)).all()
+    else:  # no more than rounding
+        np.testing.assert_allclose(found, 1e-9, rtol=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_variances_between_the_rank_of_a_sketch_and_its_limit_are_zero(seed):
+    """These rows have a rank of two, and 31 rows have 30 at most: the others are rounding."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((31, 2)) @ rng.standard_normal((2, P))
+    found = solve_sketch(SketchOf(sketch_width(32, P)).of(X), 32)
+    expected = np.r_[np.linalg.eigvalsh(np.cov(X.T))[:-3:-1], np.zeros(30)]
+    np.testing.assert_allclose(found.variances, expected, rtol=0, atol=P * EPS * expected[0])
 
 
 def test_a_sketch_of_constant_rows_has_no_variance():

@@ -20,7 +20,7 @@ from helpers import (
 )
 from princomp import PCA, Moments, svd
 from princomp.errors import DataError
-from princomp.solvers import Spectrum, completed
+from princomp.solvers import Spectrum, completed, randomized
 from princomp.solvers.dense import eigenpairs
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.scatter_search import search_scatter
@@ -373,6 +373,14 @@ def test_normalised_powers_keep_weak_components(normalizer, rng):
     options = {"iterated_power": 20, "power_iteration_normalizer": normalizer}
     model = PCA(4, svd_solver="randomized", random_state=0, **options).fit(X)
     np.testing.assert_allclose(model.singular_values_, sigma[:4], rtol=1e-12)
+
+
+@pytest.mark.parametrize("how", ["QR", "LU", "none"])
+def test_normalised_vectors_are_as_many_with_the_same_span(how, rng):
+    vectors = rng.standard_normal((50, 4))
+    found = randomized._normalized(vectors, how)
+    assert found.shape == vectors.shape
+    np.testing.assert_allclose(found @ np.linalg.pinv(found) @ vectors, vectors, atol=1e-12)
 
 
 @pytest.mark.parametrize("powers", [3, 4])

@@ -12,6 +12,7 @@ from princomp.errors import DataError, NotFiniteError
 from princomp.solvers import Spectrum, completed
 from princomp.solvers.ritz import spectrum_of
 from princomp.solvers.search import Pairs
+from princomp.solvers.spectrum import _probe_error
 from princomp.summaries import Columns
 
 LARGEST = float(np.finfo(np.float64).max)
@@ -41,12 +42,27 @@ def test_many_small_products_of_axes_are_allowed_and_large_ones_are_not():
                 Spectrum(np.ones(20), axes, 20.0, EPS)
 
 
+@pytest.mark.parametrize("place", range(9))
+def test_the_quick_test_of_axes_sees_the_length_of_each(place):
+    """It multiplies VVᵀ − I by numbers from 1 to 2; the first is 1, and the ninth nearly 2."""
+    axes = np.eye(9, 10)
+    axes[place] *= 1 + 1e-6
+    assert 1.99e-6 < _probe_error(axes) < 3.95e-6
+
+
 def test_spectra_without_variance_or_axes_have_rates_and_errors_of_zero():
     for variances in (np.zeros(2), np.empty(0)):
         found = Spectrum(variances, np.empty((0, 3)), 0.0, EPS)
         assert (found.largest, found.orthogonality, found.missed, found.k) == (0.0, 0.0, 0.0, 0)
         assert found.rates.tolist() == variances.tolist()
     assert Spectrum(np.array([0.25]), np.eye(1), 0.5, EPS).rates.tolist() == [0.5]
+
+
+def test_solvers_that_square_rows_resolve_half_as_many_digits():
+    """They are the usual ones."""
+    known = (np.array([4.0, 1.0]), np.eye(2), 5.0, 2.0**-20)
+    assert Spectrum(*known).resolution == 2.0**-18
+    assert Spectrum(*known, squared=False).resolution == 2.0**-38
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
@@ -86,6 +102,13 @@ def test_the_first_unit_vectors_that_are_not_nearly_in_the_span_complete_a_basis
     axes = np.array([[0.8, 0.6, 0.0, 0.0]])  # the first unit vector keeps 0.36 of its square
     found = completed(Spectrum(np.ones(1), axes, 1.0, EPS), 3).axes
     np.testing.assert_allclose(found, [axes[0], [-0.6, 0.8, 0, 0], [0, 0, 1, 0]], atol=EPS)
+
+
+def test_a_unit_vector_that_keeps_half_as_much_as_the_best_one_is_taken():
+    """The first four keep exactly half of their square, and the last one all of it."""
+    axes = np.array([[1.0, 1, 1, 1, 0], [1, -1, 1, -1, 0]]) / 2
+    found = completed(Spectrum(np.ones(2), axes, 2.0, EPS), 3).axes
+    np.testing.assert_allclose(found[2], np.array([1, 0, -1, 0, 0]) / np.sqrt(2), atol=EPS)
 
 
 def test_negative_eigenvalues_within_the_rank_count_as_zero():

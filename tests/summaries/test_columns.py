@@ -111,6 +111,14 @@ def test_sparse_rows_are_summed_again_only_about_means_that_cancel(weighted, rng
     assert found.mean_low[[0, 2]].tolist() == [0.0, 0.0]
 
 
+def test_one_cell_of_many_that_is_not_stored_counts_as_zero():
+    cells = np.ones((300, 3))
+    cells[7, 1] = 0.0
+    found = Columns.of(sp.csr_array(cells))
+    np.testing.assert_allclose(found.mean, [1.0, 299 / 300, 1.0], rtol=4 * EPS)
+    np.testing.assert_allclose(found.column_scatter, [0.0, 299 / 300, 0.0], rtol=600 * EPS)
+
+
 def test_the_weight_of_cells_that_are_not_stored_is_exact_down_to_the_smallest_double(rng):
     weights = np.r_[1.0, 3e-200, 1e-310, 5e-324, rng.random(60)]
     cells = np.ones((64, 5))

@@ -94,6 +94,14 @@ def test_every_product_is_that_of_the_matrix(shape, dtype, center, scaled, weigh
     check_products(rows, matrix, dtype)
 
 
+@pytest.mark.parametrize("given", ["divisor", "weights"])
+def test_rows_are_multiplied_in_float64_if_one_factor_is_beyond_float32(given, rng):
+    data = rng.standard_normal((300, 300)).astype(np.float32)
+    rows, matrix = rows_and_matrix(data, **{given: np.full(300, 1e90)})
+    right = rng.standard_normal((300, WIDTH))
+    assert_product(rows.matmul(right), matrix, right, np.float64)
+
+
 @every_dtype
 def test_rows_too_long_for_fused_products_are_read_twice(dtype, rng, monkeypatch):
     monkeypatch.setattr(dense_rows, "LONG_ROWS_BYTES", 2**10)

@@ -38,6 +38,7 @@ def reads(monkeypatch):
     [
         (10 * 512, 3, 2, 2**20, 1),  # 512 rows at a time, all in one call
         (10 * 512 + 1, 3, 2, 2**20, 2),
+        (2 * 512, 3, 2, 2**20, 1),
         (512, 3, 2, 2**20, 1),
         (511, 3, 2, 2**20, 1),
         (4 * 512, 3, 2, 4 * 6, 1),  # just enough memory for four products

@@ -55,6 +55,18 @@ def test_marker_rows_mislead_no_summary(kind, sparse, markers):
         assert (np.abs(found.column_scatter - true) <= tolerance * true).all()
 
 
+@pytest.mark.parametrize("kind", [Moments, Columns, Triangle])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_mean_keeps_digits_that_are_lost_in_the_distance_from_marker_rows(kind, sparse, rng):
+    m = 2**17
+    X = np.zeros((m, 12))
+    X[:, 0] = rng.integers(1, 3, m)
+    X[sampled_rows(m), 0] = X[sampled_rows(m, 16), 0] = 2.0**53
+    mean = X[:, 0].astype("g").mean()
+    found = kind.of(sp.csr_array(X) if sparse else X)
+    assert abs(found.mean[0] - mean + found.mean_low[0]) <= 64 * EPS * mean
+
+
 @pytest.mark.parametrize("p", [1, 12])
 def test_light_rows_after_heavy_sparse_rows_count(p):
     """Only the first column stores a value in most of the weight."""
@@ -144,6 +156,19 @@ def test_the_products_that_are_set_to_zero_are_bounded_by_what_is_lost(columns, 
     moments._lost_by_zeroing(lost, np.array(columns, dtype=int), scatter[columns])
     assert np.flatnonzero(lost).tolist() == columns
     np.testing.assert_allclose(lost.sum(), 2 * np.linalg.norm(scatter[columns]), rtol=8 * EPS)
+
+
+@pytest.mark.parametrize("kind", [Moments, Columns, Triangle, SketchOf(3)])
+def test_division_by_a_power_of_two_keeps_all_digits_of_the_mean(kind, rng):
+    found = kind.of(2.0**52 + rng.integers(0, 2, (60, 4)))
+    scaled = found.scaled(np.full(4, 8.0))
+    assert found.mean_low.all()
+    assert (8 * scaled.mean).tolist() == found.mean.tolist()
+    assert (8 * scaled.mean_low).tolist() == found.mean_low.tolist()
+
+
+def test_a_triangle_of_no_rows_has_a_factor_without_rows():
+    assert Triangle.empty(3).factor.shape == (0, 3)
 
 
 def test_a_wrong_weight_of_a_part_is_counted_from_the_first_row_of_the_table():

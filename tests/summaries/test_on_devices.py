@@ -129,9 +129,26 @@ def test_columns_and_sketches_are_those_of_the_host(weighted, rng):
             )
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_columns_of_float32_rows_are_summed_in_float64(weighted, rng):
+    X = (rng.standard_normal((60, P)) + 3).astype(np.float32)
+    weights = rng.random(60) if weighted else np.ones(60)
+    table = rows_of(on_strict.to_device(X)).weighted(weights)
+    (found, _), expected = columns_on(table, drop=False), Columns.of(X.astype(float), weights)
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=64 * EPS)
+    np.testing.assert_allclose(found.column_scatter, expected.column_scatter, rtol=256 * EPS)
+
+
+def test_digits_of_the_mean_are_not_lost_in_the_distance_from_the_first_row(rng):
+    X = rng.integers(0, 2, (10_000, P)).astype(float)
+    X[0] = 2.0**53
+    found, mean = on_device_triangle(X), X.astype("g").mean(axis=0)
+    assert (np.abs(found.mean - mean + found.mean_low) <= 64 * EPS * mean).all()
+
+
 @pytest.mark.parametrize("reason", ["weightless", "missing"])
 def test_a_table_without_usable_rows_is_empty(reason):
-    X = np.full((7, P), np.nan if reason == "missing" else 1.0)
+    X = np.full((7, P), np.nan if reason == "missing" else 1.0, dtype=np.float32)
     table = rows_of(on_strict.to_device(X))
     if reason == "weightless":
         table = table.weighted(np.zeros(7))
@@ -197,6 +214,29 @@ def test_float32_rows_are_multiplied_in_float64_only_if_squares_underflow(rng):
         assert (np.abs(found - exact).max() <= 64 * EPS * exact.max()) == in_float64
 
 
+@pytest.mark.parametrize(("size", "in_float64"), [(1.0, False), (1e-20, True), (1e15, True)])
+def test_sketches_are_multiplied_in_float64_only_if_products_leave_float32(size, in_float64, rng):
+    table = rows_of(on_strict.to_device((size * rng.standard_normal((60, P))).astype(np.float32)))
+    found, exact = (
+        sketch_on(table, SketchOf(2), drop=False, precise=precise)[0].product
+        for precise in (False, True)
+    )
+    error = np.abs(found - exact).max() / np.abs(exact).max()
+    assert (error <= 64 * EPS) == in_float64
+
+
+def test_images_are_multiplied_in_float64_if_roots_of_weights_leave_float32(rng):
+    X, vectors = rng.standard_normal((60, P)).astype(np.float32), rng.standard_normal((P, 3))
+    columns, table = Columns.of(X), rows_of(on_strict.to_device(X))
+    expected, rows = images_on(table, vectors, columns, None, drop=False, precise=True)
+    assert rows == 60
+    heavy = table.weighted(np.full(60, 2.0**300))
+    with np.errstate(all="ignore"):  # as on a device
+        image, rows = images_on(heavy, vectors, columns, None, drop=False, precise=False)
+    assert rows == 60 * 2.0**300
+    np.testing.assert_allclose(image / 2.0**300, expected, rtol=0, atol=64 * EPS * 60 * 4)
+
+
 def test_faults_in_rows_of_weight_zero_are_not_reported():
     X, weights = np.ones((9, P)), np.ones(9)
     X[3, 1], X[5, 2], weights[3] = np.nan, np.nan, 0.0
@@ -253,12 +293,15 @@ def test_constant_columns_are_not_summed_again(rng, reads):
     assert len(reads) == 1
 
 
+@pytest.mark.parametrize("first", [1, P])
 @pytest.mark.parametrize("drop", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_first_row_far_from_the_others_is_no_reason_to_sum_again(weighted, drop, rng, reads):
+def test_first_rows_far_from_the_others_are_no_reason_to_sum_again(
+    weighted, drop, first, rng, reads
+):
     """All of the rows are sampled, so they are summed about their mean at once."""
     X = rng.standard_normal((60, P)) + 1e4
-    X[0] += 1e3
+    X[:first] += 1e3
     table = rows_of(on_strict.to_device(X))
     if weighted:
         table = table.weighted(np.ones(60))

@@ -85,12 +85,12 @@ def test_a_scatter_that_is_not_finite_is_refused_with_its_column(value, each):
 
 
 def test_a_column_near_zero_without_squares_may_vary():
-    """A mean of 1e-150 may hide deviations of 1e-165, whose squares are zero; one of 1 does not."""
+    """A mean of 1e-150 may hide deviations of 1e-165, whose squares are zero; 1e-144 may not."""
     for mean, accepted in (
         (1e-150, False),
         (-1e-150, False),
-        (1.0, True),
-        (-1.0, True),
+        (1e-144, True),
+        (-1e-144, True),
         (0.0, True),
     ):
         columns = Columns.of(np.full((4, 2), mean))
@@ -125,6 +125,19 @@ def test_dense_squares_of_any_width_that_leave_the_range_are_restored_or_refused
         for precise in (False, True):
             with pytest.raises(NotFiniteError, match="squares of column 2 overflow float64"):
                 Moments.of(X.astype(dtype), np.full(40, 1e299), precise=precise)
+
+
+def test_squares_of_sparse_rows_that_overflow_are_refused():
+    X = np.zeros((40, 30))
+    X[3, 2], X[5, 2], X[7, 8] = 1e200, -1e200, 1.0
+    with pytest.raises(NotFiniteError, match="squares of column 2 overflow float64"):
+        Moments.of(sp.csr_array(X))
+
+
+@pytest.mark.parametrize("kind", [Moments, Columns, Triangle])
+def test_a_sum_of_dense_values_that_overflows_is_refused(kind):
+    with pytest.raises(NotFiniteError, match="sum of the values overflows float64"):
+        kind.of(np.array([[1.0, 1.7e308], [2.0, -1.7e308], [3.0, 1.7e308]]))
 
 
 def test_a_sum_of_sparse_values_that_overflows_is_refused():

@@ -150,6 +150,13 @@ def test_a_column_without_scatter_is_constant_if_its_products_are_rounding(size,
     assert (left.rows, left.count, left.unit) == (96.0, 96, EPS)
 
 
+def test_no_row_remains_if_the_weights_differ_by_rounding():
+    rows, weights = np.arange(6.0).reshape(3, 2), np.array([0.3, 0.2, 0.1])
+    whole, others = Moments.of(rows[::-1], weights[::-1]), Moments.of(rows, weights)
+    assert whole.rows > others.rows
+    assert (whole.remove(others).rows, whole.remove(others).count) == (0, 0)
+
+
 def test_rows_of_other_columns_or_about_the_origin_cannot_be_removed(rng):
     moments = Moments.of(rng.standard_normal((9, 3)))
     with pytest.raises(ShapeError, match="of 3 columns cannot be merged with one of 2"):

@@ -246,6 +246,15 @@ def test_a_repeated_product_takes_no_new_memory_of_the_size_of_the_vectors():
     assert peak < left.nbytes / 4
 
 
+def test_rows_are_copied_by_columns_only_for_products_that_need_it():
+    rows = SparseRows.of(sp.csr_array(table(50, 20)), *np.zeros((2, 20)), np.ones(20), None, None)
+    into = np.zeros((20, 3))
+    rows.add_rmatmul(np.ones((50, 3)), into)
+    assert "_by_columns" not in vars(rows)
+    rows.row_images(np.ones((50, 3)))
+    assert "_by_columns" in vars(rows)
+
+
 def test_columns_without_any_value_stay_empty():
     dense = table(50, 20)
     dense[:, 5:15] = 0.0

@@ -28,7 +28,7 @@ limits = diagnostics.limits(model, level=0.99)
 
 figure = Figure(figsize=(7, 4), layout="constrained")
 for ax, name, limit in zip(
-    figure.subplots(2, 1, sharex=True), ("t2", "q"), (limits.t2_new, limits.q), strict=True
+    figure.subplots(2, 1, sharex=True), ("t2", "q"), (limits.t2_new, limits.q_new), strict=True
 ):
     ax.plot(found[name], color="#0072B2", linewidth=1)
     ax.axhline(limit, color="#D55E00", linestyle="--", label="99% limit")

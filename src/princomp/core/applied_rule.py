@@ -80,16 +80,15 @@ class AppliedRule:
     def _apply(self, spectrum: Spectrum, complete: bool) -> Decision | None:
         rule, known = self.rule, self._known(spectrum, complete)
         decision = apply_rule(rule, known)
-        if decision is None and not complete:
+        if decision is None:
             return None
-        if decision is not None and decision.k is not None:
+        if decision.k is not None:
             self._warn_of_constant_columns(known, decision)
             return decision
-        reason = "needs more variances than there are" if decision is None else decision.reason
-        if known.no_table and known.no_table in reason:
+        if known.no_table and known.no_table in decision.reason:
             raise _unavailable(rule.name, known.no_table)
         raise DataError(
-            f"n_components={rule.name!r} {reason}",
+            f"n_components={rule.name!r} {decision.reason}",
             place={"parameter": "n_components"},
             hint="take another rule or a number: princomp.choose(X) shows what each rule says",
         )
@@ -133,8 +132,8 @@ class AppliedRule:
         column_scatter = np.delete(np.asarray(self._analysed.column_scatter), self._dropped)
         column_variances = np.maximum(column_scatter / (summary.rows - 1.0), 0.0)
         # Columns that were standardised before the fit, and correlation matrices.
-        spread = np.ptp(column_variances) if columns > 1 else np.inf
-        have_equal_variances = bool(spread <= _EQUAL_SHARE * column_variances.max(initial=0.0))
+        largest_spread = _EQUAL_SHARE * column_variances.max()
+        are_equal = columns > 1 and bool(np.ptp(column_variances) <= largest_spread)
         scaled = isinstance(request.scale, str) and request.scale == "unit"
         return Known(
             variances=spectrum.variances[:columns],
@@ -143,7 +142,7 @@ class AppliedRule:
             rows=None if fit.n is None else float(summary.rows),
             column_variances=column_variances,
             centred=request.center,
-            standardised=request.center and (scaled or have_equal_variances),
+            standardised=request.center and (scaled or are_equal),
             resolution=spectrum.resolution,
             complete=complete,
             table=None if why_not else self._table,
@@ -165,10 +164,10 @@ class AppliedRule:
 
     def _table(self) -> FloatArray:
         """The analysed rows in memory (n, p), or a sample of them."""
-        fit, rows, size = self._fit, self._fit.rows, self._sample_size()
-        if size != rows.shape[0]:
-            chosen = np.random.default_rng(self._seed).permutation(rows.shape[0])[:size]
-            rows = rows[np.sort(chosen)]
+        fit, rows = self._fit, self._fit.rows
+        if self._sampled():
+            order = np.random.default_rng(self._seed).permutation(rows.shape[0])
+            rows = rows[np.sort(order[: self._sample_size()])]
         if fit.request.drop:
             rows = drop_incomplete(rows, None)[0]
         table = np.array(as_dense(rows), dtype=np.float64)

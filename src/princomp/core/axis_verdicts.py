@@ -261,15 +261,16 @@ def _stable_spaces(
     """
     first, end = 0, min(len(unstable), len(spectrum.others) - 1, spectrum.separated)
     while first < end:
+        following = first + 1
         for stop in range(first + 2, min(first + _MAX_SPACE_AXES, end) + 1):
             if not all(unstable[first:stop]):
                 break
             angle = spectrum.angle(first, stop)
             if angle <= _MAX_STABLE_ANGLE:
                 yield first, stop, angle
-                first = stop - 1
+                following = stop
                 break
-        first += 1
+        first = following
 
 
 def stable_spaces(judged: Sequence[Verdict]) -> dict[str, float]:

@@ -17,7 +17,7 @@ from princomp.core.request import Request
 from princomp.core.weights import WEIGHT_TOLERANCE, attach_weights, checked_weights
 from princomp.errors import NotAvailableError, NotFiniteError, ShapeError
 from princomp.io import not_finite_error
-from princomp.linalg import FloatArray, one_blas_thread
+from princomp.linalg import FloatArray, frozen, one_blas_thread
 from princomp.solvers import Images, ImagesOf, Spectrum
 from princomp.summaries import Columns, SampleWeight, Sketch
 
@@ -142,7 +142,7 @@ def certify(
 
 def _residuals(spectrum: Spectrum, summary: Summary | None, k: int) -> FloatArray:
     if spectrum.residuals is not None:
-        return spectrum.residuals[:k]
+        return frozen(spectrum.residuals[:k])
     if summary is None or isinstance(summary, Columns | Sketch):
         return np.full(k, np.nan)
     if spectrum.largest == 0.0:

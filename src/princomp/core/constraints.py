@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from types import UnionType
 from typing import Any
 
 import numpy as np
 
 from princomp.errors import ParameterError, did_you_mean
+
+# Built-in numbers of each kind: a check against an abstract base class takes longer.
+_BUILT_IN: dict[type, tuple[type, ...]] = {Integral: (int,), Real: (int, float)}
 
 
 @dataclass(frozen=True)
@@ -132,9 +134,8 @@ def _describe_range(kind: str, minimum: float, maximum: float, exclusive: bool) 
     return f"a {kind} between {minimum:g} and {maximum:g}{' (exclusive)' * exclusive}"
 
 
-def is_number(value: object, kind: type | UnionType) -> bool:
-    """Whether a value is a number of this kind; True and False are not."""
-    # Built-in types first: a check against an abstract base class takes longer.
-    if type(value) is int or (type(value) is float and kind is Real):
-        return True
-    return isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+def is_number(value: object, kind: type) -> bool:
+    """Whether a value is an ``Integral`` or ``Real`` number; True and False are not."""
+    return type(value) in _BUILT_IN[kind] or (
+        isinstance(value, kind) and not isinstance(value, bool)
+    )

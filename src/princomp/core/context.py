@@ -196,7 +196,7 @@ class ComponentCount:
         """The last decision of the rule, if one was requested."""
         return None if self._rule is None else self._rule.decision
 
-    def __call__(self, spectrum: Spectrum, *, complete: bool = True) -> int | None:
+    def __call__(self, spectrum: Spectrum, *, complete: bool) -> int | None:
         """Return the number, or None if more variances are needed to decide.
 
         Raises
@@ -219,7 +219,7 @@ class ComponentCount:
 
     def of_complete(self, spectrum: Spectrum) -> int:
         """Return the number for a spectrum with all variances."""
-        k = self(spectrum)
+        k = self(spectrum, complete=True)
         assert k is not None
         return k
 

@@ -119,10 +119,7 @@ class Fitted:
     @cached_property
     def components(self) -> FloatArray:
         """Axes (k, p) in the precision of the data."""
-        axes = self.spectrum.axes
-        if axes.dtype == self.dtype and len(axes) == self.k:
-            return axes  # read-only already
-        return frozen(axes[: self.k].astype(self.dtype))
+        return frozen(np.asarray(self.spectrum.axes[: self.k], dtype=self.dtype))
 
     @property
     def variances(self) -> FloatArray:
@@ -223,7 +220,7 @@ class Fitted:
         """Scores (n, k): rows centred, scaled and projected on the axes, in their precision."""
         mean, mean_low, right = self.projection_parts(data.dtype, whiten=whiten)
         if is_sparse(data):
-            return self._sparse_scores(data, right).astype(data.dtype, copy=False)
+            return np.asarray(self._sparse_scores(data, right), dtype=data.dtype)
         return _dense_scores(data, mean, mean_low, right)
 
     def _sparse_scores(self, rows: sp.csr_array, right: FloatArray) -> FloatArray:
@@ -242,7 +239,7 @@ class Fitted:
                 out += dense.astype(right.dtype) @ right[full]
         return out
 
-    def reconstruction(self, scores: FloatArray, *, whiten: bool = False) -> FloatArray:
+    def reconstruction(self, scores: FloatArray, *, whiten: bool) -> FloatArray:
         """Rows (n, p) in the units of the data, from scores (n, k)."""
         high, low, axes = self.reconstruction_parts(scores.dtype, whiten=whiten)
         rows: FloatArray = scores @ axes
@@ -251,7 +248,7 @@ class Fitted:
         return rows
 
     def projection_parts(
-        self, precision: np.dtype[Any], *, whiten: bool = False
+        self, precision: np.dtype[Any], *, whiten: bool
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return what maps rows to scores: the mean in two parts (p,), and a matrix (p, k).
 
@@ -286,10 +283,11 @@ class Fitted:
     def _whitening(self) -> FloatArray:
         """1/√λ; zero for components of noise, which would otherwise look like data."""
         resolved = self.variances > self.spectrum.resolution
-        return np.where(resolved, 1.0 / np.sqrt(np.where(resolved, self.variances, 1.0)), 0.0)
+        deviations = np.sqrt(self.variances)
+        return np.divide(1.0, deviations, out=np.zeros_like(deviations), where=resolved)
 
     def reconstruction_parts(
-        self, precision: np.dtype[Any], *, whiten: bool = False
+        self, precision: np.dtype[Any], *, whiten: bool
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return what maps scores to rows: the mean in two parts (p,), and a matrix (k, p)."""
         self.require_mean()
@@ -298,7 +296,7 @@ class Fitted:
             axes = axes * np.sqrt(self.variances)[:, None]
         if self.scale is not None:
             axes = axes * self.scale
-        return *self._mean_parts(precision), axes.astype(precision, copy=False)
+        return *self._mean_parts(precision), np.asarray(axes, dtype=precision)
 
     def _mean_parts(self, precision: np.dtype[Any]) -> tuple[FloatArray, FloatArray]:
         """The mean in this precision, and the remainder."""

@@ -151,7 +151,7 @@ class FittedModel(ABC, Generic[R]):
         for rows in blocks_of(data):
             parts.append(self.chunk_scores(rows, data, first, origin))
             first += rows.shape[0]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return _joined(parts)
 
     def chunk_scores(
         self, rows: RowArray, data: RowData, first: int, origin: Origin | None = None
@@ -321,7 +321,7 @@ class PCAModel(FittedModel[Fitted]):
         for block in blocks_of(scores):
             parts.append(self.reconstruct(block, first))
             first += len(parts[-1])
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return _joined(parts)
 
     def reconstruct(self, scores: RowArray, first: int = 0) -> FloatArray:
         """Rows (n, p) in the units of the data from scores (n, k) in memory.
@@ -333,10 +333,16 @@ class PCAModel(FittedModel[Fitted]):
         ShapeError, NotFiniteError
         """
         scores = as_dense(scores)
-        if scores.dtype.kind != "f" or scores.dtype.itemsize not in (4, 8):
-            scores = scores.astype(np.float64)
+        if scores.dtype.char != "f":
+            scores = np.asarray(scores, dtype=np.float64)
         self.check_scores(scores, first)
         return self.result.reconstruction(scores, whiten=self.parameters.whiten)
+
+
+def _joined(parts: list[FloatArray]) -> FloatArray:
+    """Join rows; a single part is not copied."""
+    first, *others = parts
+    return np.concatenate(parts) if others else first
 
 
 class HasModel(Protocol[M]):

@@ -173,9 +173,7 @@ def mergeable_summary(fitted: Fitted, name: str = "this fit") -> Moments | Trian
 
 def stands_for_rows(fitted: Fitted) -> bool:
     """Whether a fit kept a summary that represents all rows, or all of its components."""
-    if not isinstance(fitted.summary, Columns):
-        return True
-    return fitted.spectrum.k >= _largest_rank(fitted)
+    return not isinstance(fitted.summary, Columns) or fitted.spectrum.k >= _largest_rank(fitted)
 
 
 def _largest_rank(fitted: Fitted) -> int:

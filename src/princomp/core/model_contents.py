@@ -200,7 +200,7 @@ def _plain_parameters(model: PCAModel) -> dict[str, Any]:
     return {name: json_value(name, value) for name, value in parameters.items()}
 
 
-def save_model(path: PathLike, model: PCAModel, *, overwrite: bool = True) -> None:
+def save_model(path: PathLike, model: PCAModel, *, overwrite: bool) -> None:
     """Write the file of a PCA; see :meth:`princomp.PCA.save`."""
     write(path, *model_to_contents(model), overwrite=overwrite)
 
@@ -240,7 +240,7 @@ def _fitted(tensors: Arrays, document: Document) -> Fitted:
         raise ModelFileError("the axes are not orthonormal")
     kind = KINDS[document["summary"]]
     known = {"seed": document["seed"], **schema.part("summary", contents)}
-    known.setdefault("column_scatter", np.full(document["facts"][1], np.nan))
+    known.setdefault("column_scatter", np.full_like(tensors["mean"], np.nan))
     summary = kind(**{one.name: known[one.name] for one in fields(kind) if one.name in known})
     extremes = None
     if "low" in tensors:
@@ -270,8 +270,6 @@ def _check_arrays(tensors: Arrays, document: Document) -> None:
         "factor_rows": range(2 * p + 1),
     }
     _schema(document["summary"]).check_arrays(tensors, sizes)
-    for array in tensors.values():
-        array.flags.writeable = False
     if columns is not None and len(columns) != p:
         raise ModelFileError(f"it has {len(columns)} column names, not {p}")
     scatter = tensors.get("scatter", np.empty((0, 0)))

@@ -241,7 +241,7 @@ def constant_columns(summary: Summary) -> NDArray[np.intp]:
     return np.flatnonzero(np.asarray(summary.column_scatter) == 0)
 
 
-def max_components(summary: Summary, dropped: int = 0) -> int:
+def max_components(summary: Summary, dropped: int) -> int:
     """Return the largest number of components: min(n, p), where a row of weight 2 counts twice.
 
     If the weights sum to less than the number of rows, n is the number of rows, so that weights

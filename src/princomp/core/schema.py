@@ -250,8 +250,7 @@ class TableSchema:
             labels = _labels(frame)
             given = nw.from_native(frame).columns
         except ValueError:  # a duplicate name
-            rows_of(frame)  # raises an error with the name
-            raise
+            return rows_of(frame)  # raises an error with the name
         self._check_labels(frame, labels, list(map(str, given)))
         return frame
 
@@ -299,11 +298,11 @@ def _check_order_of_scale(X: Any, scale: object, rows: Rows) -> None:
 
 def _is_empty(X: object) -> bool:
     """Whether X is a table with columns but without rows."""
-    shape = getattr(X, "shape", None)
-    # An engine may not know its number of rows, and counting them would take too long here.
-    if not (isinstance(shape, tuple) and len(shape) == 2 and shape[1]):
-        return False
-    return isinstance(shape[0], int) and shape[0] == 0
+    match getattr(X, "shape", None):
+        # An engine may not know its number of rows, and counting them would take too long here.
+        case (int(rows), columns) if columns:
+            return rows == 0
+    return False
 
 
 def _begins_with_index(labels: tuple[str, ...]) -> bool:

@@ -31,7 +31,7 @@ from princomp.core.row_buffer import RowBuffer
 from princomp.core.weights import WEIGHT_TOLERANCE, any_other_than_one
 from princomp.engines import DistributedRows, drop_incomplete, first_counted_fault, fold
 from princomp.errors import NotAvailableError, ParameterError, ShapeError, counted, warn
-from princomp.linalg import EPS, default_threads, one_blas_thread
+from princomp.linalg import EPS, default_threads, one_blas_thread, slices
 from princomp.summaries import (
     Block,
     Extremes,
@@ -432,26 +432,24 @@ class Stream:
 
     def _add_to(self, summary: Any, rows: Block, weights: Weights) -> tuple[Any, int]:
         """Add rows to a summary block by block; return it and how many rows were left out."""
-        if not rows.shape[0]:
-            return summary, 0
         kind, decay, drop = self._kind, self.decay, self.drop
         if decay == 1.0:
             folded = fold(kind, rows, weights, drop=drop, precise=True, initial=summary)
             return folded.summary, folded.dropped
         dropped, step = 0, self._block_rows(sparse=is_sparse(rows))
-        for start in range(0, rows.shape[0], step):
-            block = rows[start : start + step]
+        for part in slices(rows.shape[0], step):
+            block = rows[part]
             ages = np.arange(block.shape[0] - 1, -1, -1, dtype=np.float64)
             fading = decay**ages
             block_weights: Weights = fading
             if weights is not None:
-                block_weights = fading * weights[start : start + step]
+                block_weights = fading * weights[part]
             if drop:
                 block, block_weights, n_missing = drop_incomplete(block, block_weights)
                 dropped += n_missing
             with one_blas_thread():
-                part = kind.of(block, block_weights, precise=True)
-            summary = summary.faded(decay ** len(ages)).merge(part)
+                added = kind.of(block, block_weights, precise=True)
+            summary = summary.faded(decay ** len(ages)).merge(added)
         return summary, dropped
 
 

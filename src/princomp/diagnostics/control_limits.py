@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg
 from scipy import special
 
-from princomp.core import Fitted, fitted_model
+from princomp.core import Fitted, fitted_model, row_total
 from princomp.diagnostics.arguments import checked_level, ignoring_rows, shared_docs
 from princomp.diagnostics.models import fitted_of, solvers_with_covariance
 from princomp.errors import counted
@@ -34,8 +34,8 @@ class Limits:
         directions belong to Q.
     t2_new, t2_training : float or None
         Limit of T² for rows that were not in the fit, and for those that were.
-    q : float or None
-        Limit of Q, in squared units of the analysed columns.
+    q_new, q_training : float or None
+        Limits of Q, in squared units of the analysed columns.
     q_method : {"jackson-mudholkar", "pearson"} or None
         How the limit of Q was computed; see :func:`limits`.
     reasons : dict of str to str
@@ -52,13 +52,19 @@ class Limits:
     components: int
     t2_new: float | None
     t2_training: float | None
-    q: float | None
+    q_new: float | None
+    q_training: float | None
     q_method: str | None
     reasons: dict[str, str]
 
-    def t2(self, training: bool) -> float | None:
-        """Return the limit of T² for training or for new rows."""
-        return self.t2_training if training else self.t2_new
+    @property
+    def q(self) -> float | None:
+        """Earlier name of ``q_training``."""
+        return self.q_training
+
+    def of(self, *, training: bool) -> tuple[float | None, float | None]:
+        """Return the limits of T² and Q for training or for new rows."""
+        return (self.t2_training, self.q_training) if training else (self.t2_new, self.q_new)
 
 
 @ignoring_rows
@@ -66,9 +72,10 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
     """Compute the control limits of T² and Q at a level.
 
     T² of new rows: k(n² − 1)/(n(n − k)) F(k, n − k); of training rows:
-    (n − 1)²/n Beta(k/2, (n − k − 1)/2). Q: from the variances of the other directions, by
-    Jackson and Mudholkar's power transformation if its power is positive, and otherwise by
-    Pearson's χ² with the same three moments, which stays accurate if one direction dominates.
+    (n − 1)²/n Beta(k/2, (n − k − 1)/2). Q of training rows: from the variances of the other
+    directions, by Jackson and Mudholkar's power transformation if its power is positive, and
+    otherwise by Pearson's χ² with the same three moments, which stays accurate if one direction
+    dominates. Q of new rows: the same, times ((n − 1)/(n − 1 − k))² (1 + 1/n).
 
     Parameters
     ----------
@@ -79,9 +86,9 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
     Returns
     -------
     Limits
-        A limit that cannot be computed is None, with the reason in ``reasons``. T²: too few
-        rows (n ≤ k + 1), or an unknown number of rows. Q: no other directions, or a fit that
-        stores only some variances and no covariance. Both: no centring.
+        A limit that cannot be computed is None, with the reason in ``reasons``. T²: an unknown
+        number of rows. Q: no other directions, or a fit that stores only some variances and no
+        covariance. Both: too few rows (n ≤ k + 1), or no centring.
 
     Raises
     ------
@@ -93,11 +100,12 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
     Tracy, Young & Mason (1992) for T²; Jackson & Mudholkar (1979) and Pearson (1959) for Q. They
     assume multivariate normal rows, all of whose cells are known: :func:`outliers`, and
     :func:`distances` with a level, have limits for rows with filled cells. If rows have weights, n
-    is their sum. The variances of Q are those of the rows of the fit: as the components follow
-    these rows, fewer of them are beyond the limit of Q than the level says, and more new rows.
-    The mean Q of new rows is about ((n − 1)/(n − 1 − k))² (1 + 1/n) times that of the variances.
-    With more columns than rows, the limit is a few percent too large, because small variances of a
-    sample are unequal where those of the population are equal: fewer rows are beyond it.
+    is their sum. Components follow the noise of the rows of the fit, so the residuals of new rows
+    are larger. Their limit of Q allows for this by a factor, as a correction for an average
+    leverage of (k + 1)/n does (Martens & Næs 1989); there is none if the number of rows is not
+    known. With more columns than rows, both limits are a few percent too large, because small
+    variances of a sample are unequal where those of the population are equal: fewer rows are
+    beyond them than the level says.
 
     Examples
     --------
@@ -121,24 +129,36 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
         t2_new = (n + 1) / n * ((n - 1) / (n - k)) * k * float(special.fdtri(k, n - k, level))
         beta = float(special.betaincinv(k / 2, (n - k - 1) / 2, level))
         t2_training = (n - 1) / n * ((n - 1) * beta)
-    residual = residual_variances(fitted, k)
-    q = q_method = None
+    q_new, q_training, q_method, reason = _q_limits(fitted, k, level)
+    if reason:
+        reasons["q"] = reason
+    return Limits(level, k, t2_new, t2_training, q_new, q_training, q_method, reasons)
+
+
+def _q_limits(
+    fitted: Fitted, k: int, level: float
+) -> tuple[float | None, float | None, str | None, str]:
+    """Return the limits of Q for new and for training rows, the method, and why there is none."""
+    residual, rows = residual_variances(fitted, k), float(fitted.summary.rows)
+    reason = ""
     if not fitted.centred:
-        reasons["q"] = _NO_MEAN
+        reason = _NO_MEAN
     elif residual is None:
-        reasons["q"] = (
-            "the model stores only some variances and no covariance; fit with "
-            f"{solvers_with_covariance(fitted)}"
-        )
+        solvers = solvers_with_covariance(fitted)
+        reason = f"the model stores only some variances and no covariance; fit with {solvers}"
+    elif not residual.size and k == fitted.p:
+        reason = f"the components span all directions (k = p = {k})"
     elif not residual.size:
-        reasons["q"] = (
-            f"the components span all directions (k = p = {k})"
-            if k == fitted.p
-            else "the rows of the fit do not vary outside the components, up to its resolution"
-        )
-    else:
-        q, q_method = q_limit(residual, level)
-    return Limits(level, k, t2_new, t2_training, q, q_method, reasons)
+        reason = "the rows of the fit do not vary outside the components, up to its resolution"
+    elif fitted.n_samples is not None:
+        reason = _why_too_few(fitted, k)
+    if reason or residual is None:
+        return None, None, None, reason
+    q_training, method = q_limit(residual, level)
+    growth = 1.0
+    if fitted.n_samples is not None:
+        growth = ((rows - 1) / (rows - 1 - k)) ** 2 * (1 + 1 / rows)
+    return growth * q_training, q_training, method, ""
 
 
 def _why_no_t2_limit(fitted: Fitted, k: int) -> str | None:
@@ -149,10 +169,20 @@ def _why_no_t2_limit(fitted: Fitted, k: int) -> str | None:
         return _NO_MEAN
     if not k:
         return "all components have zero variance" if fitted.k else "the model has no components"
+    return _why_too_few(fitted, k) or None
+
+
+def _why_too_few(fitted: Fitted, k: int) -> str:
+    """Return why the rows are too few for limits, or an empty text."""
     n = float(fitted.summary.rows)
-    if n <= k + 1:
-        return f"{n:g} rows are too few for {counted(k, 'component')}: more than k + 1 are needed"
-    return None
+    if n > k + 1:
+        return ""
+    what = f"{n:g} rows are too few"
+    if row_total(n, fitted.n_samples):
+        what = f"the weights of the rows sum to {n:g}, which is too little"
+        if fitted.faded_by is not None and fitted.faded_by < 1.0:
+            what += f" (with decay={fitted.faded_by:g}, at most {1 / (1 - fitted.faded_by):.4g})"
+    return f"{what} for {counted(k, 'component')}: more than k + 1 are needed"
 
 
 def residual_variances(fitted: Fitted, k: int) -> FloatArray | None:

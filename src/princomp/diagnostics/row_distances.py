@@ -19,6 +19,8 @@ from princomp.errors import NotAvailableError, counted, warn
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 
+_SYMBOLS = {"t2": "T²", "q": "Q"}
+
 
 @shared_docs
 def distances(
@@ -40,7 +42,7 @@ def distances(
     level : float, optional
         Adds the limits of each row at this level.
     training : bool, default=False
-        Whether X are the rows of the fit, whose limit of T² is lower.
+        Whether X are the rows of the fit, whose limits are lower.
     %(ids)s
     %(frame)s
 
@@ -50,10 +52,11 @@ def distances(
         ``row``; ``t2``: Σ t²/λ, without unit, over the components above the fit's
         resolution; ``q``: ‖x − x̂‖² in squared units of the analysed columns, with x̂ from
         the same components (zero if there are p of them). With a level, ``t2_limit`` and
-        ``q_limit``; NaN if there is no limit. If the model has ``missing="em"`` or ``"nipals"``,
-        ``filled``: the number of filled cells. Filled cells have almost no residuals, and scores
-        from few cells are near zero ("em") or vary more ("nipals"): :func:`limits` does not hold
-        for such rows, and a warning counts them if there is no level.
+        ``q_limit``; NaN, with a warning, if there is no limit. If the model has
+        ``missing="em"`` or ``"nipals"``, ``filled``: the number of filled cells. Filled
+        cells have almost no residuals, and scores from few cells are near zero ("em") or vary
+        more ("nipals"): :func:`limits` does not hold for such rows, and a warning counts them
+        if there is no level.
 
     Raises
     ------
@@ -79,7 +82,9 @@ def distances(
         fitted_model(model).warn_of_columns_left_out("values of T²", fitted.k)
     else:
         found = limits(model, level)
-        row_limits = RowLimits(model, found.level, found.t2(training), found.q)
+        row_limits = RowLimits(model, found, training=training)
+        for statistic, reason in found.reasons.items():
+            warn(f"{_SYMBOLS[statistic]} has no limit, so {statistic}_limit is NaN: {reason}")
     reader = RowReader.open(model, X, ids=ids, frame=frame)
 
     def measure(block: Block) -> tuple[NDArray[Any], ...]:
@@ -177,7 +182,7 @@ def outliers(
     level : float, default=0.95
         Expected share of regular rows below each limit.
     training : bool, default=False
-        Whether X contains the rows of the fit, whose limit of T² is lower.
+        Whether X contains the rows of the fit, whose limits are lower.
     top : int, default=3
         Number of variables to name for each statistic.
     %(ids)s
@@ -212,7 +217,7 @@ def outliers(
     top = check_count("top", top)
     _check_reasons(control_limits.reasons)
     reader = RowReader.open(model, X, ids=ids, frame=frame)
-    cutoffs = RowLimits(model, control_limits.level, control_limits.t2(training), control_limits.q)
+    cutoffs = RowLimits(model, control_limits, training=training)
     projector, names = Projector.of(fitted_of(model)), variable_names(model)
     n_incomplete = 0
 
@@ -269,8 +274,8 @@ def _check_reasons(reasons: dict[str, str]) -> None:
         )
     for statistic, reason in reasons.items():
         warn(
-            f"{'T²' if statistic == 't2' else 'Q'} has no limit, so rows are judged by the other "
-            f"statistic alone: {reason}",
+            f"{_SYMBOLS[statistic]} has no limit, so rows are judged by the other statistic "
+            f"alone: {reason}"
         )
 
 

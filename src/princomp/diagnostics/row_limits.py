@@ -9,7 +9,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from princomp.core import Fitted, fitted_model
-from princomp.diagnostics.control_limits import q_limit, q_limit_of_shares
+from princomp.diagnostics.control_limits import Limits, q_limit, q_limit_of_shares
 from princomp.diagnostics.models import axes_of, fitted_of, solvers_with_covariance
 from princomp.diagnostics.row_reader import Block, centred_and_scaled
 from princomp.errors import counted, warn
@@ -66,21 +66,25 @@ class RowLimits:
     components, and R = I − VVᵀ. The scores of Px, divided by the square roots of Λ, have the
     covariance Λ^(−½)VᵀPCPᵀVΛ^(−½), and its residual has the covariance RPCPᵀR. So T² and Q are sums
     of squares of normal variables whose variances are the eigenvalues of these matrices. For Q,
-    `q_limit` applies. The limit of T² of complete rows is multiplied by the quantile of its sum
-    divided by that of k variances of 1, which is exact only for fits of many rows.
+    `q_limit` applies, and for new rows the factor of complete rows. The limit of T² of complete
+    rows is multiplied by the quantile of its sum divided by that of k variances of 1, which is
+    exact only for fits of many rows.
 
     Parameters
     ----------
     model : PCA
-    level : float
-    t2, q : float or None
-        Limits of complete rows; None if there is none.
+    limits : Limits
+        Those of complete rows.
+    training : bool
+        Whether the rows are those of the fit.
     """
 
-    def __init__(self, model: PCA, level: float, t2: float | None, q: float | None) -> None:
+    def __init__(self, model: PCA, limits: Limits, *, training: bool) -> None:
         self._model, self._fitted = fitted_model(model), fitted_of(model)
-        self._level, self._projector = level, Projector.of(self._fitted)
-        self._t2, self._q = np.array([t2, q], dtype=np.float64)  # None becomes NaN
+        self._level, self._projector = limits.level, Projector.of(self._fitted)
+        of_rows = (*limits.of(training=training), limits.q_training)
+        self._t2, self._q, q_training = np.array(of_rows, dtype=np.float64)  # None becomes NaN
+        self._q_factor = self._q / q_training
         self._of_pattern: dict[bytes, FloatArray] = {}
         self._rows: FloatArray | None = None
         self._max_patterns = self._n_without = 0
@@ -154,6 +158,7 @@ class RowLimits:
         if len(variances):
             t2 *= self._t2 / q_limit(np.ones(len(variances)), self._level)[0]
         q = _limits_of_stack(residuals, self._level, self._fitted.spectrum.resolution)
+        q *= self._q_factor
         return np.column_stack([t2, q])
 
 

@@ -45,7 +45,7 @@ class _Written(NamedTuple):
     def clean_up(self) -> None:
         """Delete the temporary file, then new folders if they are empty."""
         with contextlib.suppress(OSError):
-            self.temporary.unlink(missing_ok=True)
+            self.temporary.unlink()
         for folder in self.folders:
             with contextlib.suppress(OSError):
                 folder.rmdir()

@@ -137,8 +137,10 @@ def _control_distances(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # distances() warns, too
         control_limits = limits(model, _DEFAULT_LEVEL if level is None else level)
-    level, t2_limit = control_limits.level, control_limits.t2(training)
-    table = distances(model, X, level=level, training=training, ids=ids, frame="listing")
+    level, (t2_limit, q_limit) = control_limits.level, control_limits.of(training=training)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "(T²|Q) has no limit")  # a note says so
+        table = distances(model, X, level=level, training=training, ids=ids, frame="listing")
     notes = [
         f"no limit of {'T²' if statistic == 't2' else 'Q'}: {reason}"
         for statistic, reason in control_limits.reasons.items()
@@ -148,13 +150,13 @@ def _control_distances(
         if scaled := int(np.count_nonzero(has_limit & (table["filled"] > 0))):
             notes.append(f"{counted(scaled, 'row')} with filled cells: scaled to these limits")
     percent = f"{100 * level:.10g}%"
-    t2_label = f"T² {percent} of {'training' if training else 'new'} rows"
+    which = f"{percent} of {'training' if training else 'new'} rows"
     t2 = _scaled_to(t2_limit, table["t2"], table["t2_limit"])
-    q = _scaled_to(control_limits.q, table["q"], table["q_limit"])
+    q = _scaled_to(q_limit, table["q"], table["q_limit"])
     return _Distances(
         table["row"],
-        _Measure("T²", t2, t2_limit, t2_label),
-        _Measure("Q: squared distance from them", q, control_limits.q, f"Q {percent}"),
+        _Measure("T²", t2, t2_limit, f"T² {which}"),
+        _Measure("Q: squared distance from them", q, q_limit, f"Q {which}"),
         control_limits.components,
         tuple(notes),
     )

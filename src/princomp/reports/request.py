@@ -90,8 +90,8 @@ class ReportedRows:
     @property
     def cutoffs(self) -> dict[str, float]:
         """The limits of complete rows for the statistics that have one: "T²", "Q"."""
-        limits = {"T²": self.limits.t2(self.training), "Q": self.limits.q}
-        return {name: limit for name, limit in limits.items() if limit is not None}
+        limits = zip(("T²", "Q"), self.limits.of(training=self.training), strict=True)
+        return {name: limit for name, limit in limits if limit is not None}
 
     @property
     def order(self) -> NDArray[np.intp]:
@@ -245,8 +245,9 @@ def reported_rows(
 
 @contextmanager
 def warnings_were_given() -> Iterator[None]:
-    """Read the rows again without another warning about their names or their weights."""
+    """Read the rows again without warnings that were given or that the page replaces."""
     with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "(T²|Q) has no limit")
         warnings.filterwarnings("ignore", "X (has|does not have valid) feature names")
         warnings.filterwarnings("ignore", "the weights are not all whole numbers")
         yield

@@ -104,8 +104,7 @@ class SearchSpace:
         self._projected = np.zeros((max_vectors, max_vectors))
         self._block, self._image, self._random_next = block, block, False
         self._block_start = self.stop = self.products = 0
-        self._image_norm = self._largest_so_far = self._norm_needed = self._rounding_norm = 0.0
-        self.overlap = 0.0
+        self._largest_so_far = self.overlap = 0.0
 
     @property
     def vectors(self) -> FloatArray:

@@ -102,10 +102,10 @@ def sums_of(
             total.add(block)
         sums, squares = total.host_sums()
         finite = bool(np.isfinite(sums).all() and np.isfinite(squares).all())
-        if table.repeatable and total.rows and (not finite or total.left_range(sums, squares)):
+        if table.repeatable and total.rows:
             if not finite and (error := first_fault(table, drop)):
                 raise error
-            if not precise:
+            if not precise and (not finite or total.left_range(sums, squares)):
                 precise = True
                 continue
         if not finite:
@@ -188,16 +188,15 @@ class _RunningSums:
             self.squares = space.diagonal(self.product)
         self.count, self.dropped = int(self.count), int(self.dropped)
         self.rows = float(self.count if self.weight is None else self.weight)
-        both = space.get(space.xp.stack([self.sums, self.squares]))
-        return both[0], both[1]
+        sums, squares = space.get(space.xp.stack([self.sums, self.squares]))
+        return sums, squares
 
     def left_range(self, sums: FloatArray, squares: FloatArray) -> bool:
         """Whether float32 squares may have underflowed, other than those of constant columns."""
         if self.right is not None:
             return bool(safe_exponent(squares, self.precision))
-        if self.precision.itemsize != 4:
-            return False
-        tiny = squares < FLOAT32_TINY * self.count
+        limit = FLOAT32_TINY * self.count
+        tiny = squares < limit
         zero = (sums == 0) & (squares == 0)
         return bool((tiny & ~zero).any()) or (bool(zero.any()) and self._varies(zero))
 
@@ -227,13 +226,13 @@ class _RunningSums:
             image = space.xp.matmul(offset[None, :], space.cast(self.right, np.float64))
             self.product += (-self.rows * offset)[:, None] * image
             squares = self.squares - self.rows * offset * offset
-        shift = space.cast(self.shift, np.float64)
-        host = space.get(space.xp.stack([shift, offset, squares]))
-        restored = restore_underflowed(np.maximum(host[2], 0.0), host[1])
+        on_device = [space.cast(self.shift, np.float64), offset, squares]
+        shift, offset, squares = space.get(space.xp.stack(on_device))
+        restored = restore_underflowed(np.maximum(squares, 0.0), offset)
         if self.right is None:
-            for column in np.flatnonzero(restored != host[2]):
+            for column in np.flatnonzero(restored != squares):
                 self.product[int(column), int(column)] = float(restored[column])
-        return Sums(self.rows, self.count, self.dropped, host[0], host[1], restored, self.product)
+        return Sums(self.rows, self.count, self.dropped, shift, offset, restored, self.product)
 
 
 def _first_shift(space: Space, rows: DeviceArray, kept: DeviceArray) -> tuple[Any, bool]:
@@ -259,8 +258,8 @@ def _near_mean(space: Space, rows: DeviceArray, kept: DeviceArray) -> Any:
         return first + xp.mean(sample - first, axis=0)
     # Take the first row that counts without copying its index to the host.
     at = xp.argmax(xp.astype(kept, xp.int8))
-    first = xp.take(rows, xp.reshape(at, (1,)), axis=0)[0, :]
-    counted = xp.take(kept, indices, axis=0)[:, None]
+    first = xp.reshape(xp.take(rows, xp.reshape(at, (1,)), axis=0), (rows.shape[1],))
+    counted = xp.take(kept, indices)[:, None]
     shifted = xp.where(counted, sample - first, xp.zeros_like(sample))
     return first + xp.mean(shifted, axis=0)
 
@@ -291,11 +290,12 @@ def add_product(space: Space, left: DeviceArray, right: DeviceArray, total: Devi
     xp, m = space.xp, left.shape[0]
     p, q = left.shape[1], right.shape[1]
     few = min(max(4 * p, _FEW_ROWS), _ROWS)
-    whole = m // few * few
-    if whole > few and (whole // few) * p * q <= space.block_size:
+    parts = m // few
+    if parts > 1 and parts * p * q <= space.block_size:
         # For narrow rows, one call computes many products.
-        lefts = xp.reshape(left[:whole, :], (-1, few, p))
-        rights = xp.reshape(right[:whole, :], (-1, few, q))
+        whole = parts * few
+        lefts = xp.reshape(left[:whole, :], (parts, few, p))
+        rights = xp.reshape(right[:whole, :], (parts, few, q))
         stack = xp.matmul(xp.matrix_transpose(lefts), rights)
         total += xp.sum(stack, axis=0, dtype=space.doubles)
         left, right = left[whole:, :], right[whole:, :]

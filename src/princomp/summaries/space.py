@@ -95,7 +95,7 @@ class Space:
     def diagonal(self, matrix: DeviceArray) -> DeviceArray:
         """Return the diagonal of a square matrix in C order."""
         n, _ = matrix.shape
-        return self.xp.reshape(matrix, (-1,))[:: n + 1]
+        return self.xp.reshape(matrix, (n * n,))[:: n + 1]
 
     def add_outer(self, matrix: DeviceArray, factor: float, vector: DeviceArray) -> None:
         """Add ``factor · vector vectorᵀ`` to ``matrix`` in place, some rows at a time."""

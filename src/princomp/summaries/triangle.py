@@ -157,12 +157,13 @@ def _sums_about(
 def _compressed(rows: FloatArray) -> FloatArray:
     """Return at most 2p rows with the same product RᵀR; ``rows`` may be overwritten."""
     # For so few rows, a triangle is hardly smaller, and a factorisation adds rounding errors.
-    if len(rows) <= 2 * rows.shape[1]:
+    p = rows.shape[1]
+    if len(rows) <= 2 * p:
         return rows
-    panel = panel_length(rows.shape[1])
+    panel = panel_length(p)
     while len(rows) > 2 * panel:
-        whole = len(rows) // panel * panel
-        panels = rows[:whole].reshape(-1, panel, rows.shape[1])
-        factors = np.asarray(np.linalg.qr(panels, mode="r"))
-        rows = np.vstack([factors.reshape(-1, rows.shape[1]), rows[whole:]])
+        panels = len(rows) // panel
+        whole = rows[: panels * panel].reshape(panels, panel, p)
+        factors = np.asarray(np.linalg.qr(whole, mode="r")).reshape(panels * p, p)
+        rows = np.vstack([factors, rows[panels * panel :]])
     return qr_r(rows)

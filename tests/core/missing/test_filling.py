@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings, strategies as st
 
 from engines.on_partitions import partitions
-from helpers import orthonormal, with_singular_values
+from helpers import EPS, orthonormal, with_singular_values
 from princomp import PCA, diagnostics
 from princomp.core.missing import fill_table, methods
 from princomp.core.missing.methods import (
@@ -23,7 +23,7 @@ from princomp.core.missing.methods import (
     shrinkage,
 )
 from princomp.core.request import Request
-from princomp.errors import ColumnError, ParameterError
+from princomp.errors import ColumnError, DataError, ParameterError
 
 # Sums of n·p squares are off by some units of rounding of the whole.
 ROUNDING = 1e-12
@@ -115,6 +115,7 @@ def test_the_objective_of_nipals_never_rises(seed, k, share, weighted):
     assert result.objective == pytest.approx(
         objectives[-1], rel=1e-10, abs=ROUNDING * objectives[0]
     )
+    assert result.iterations == len(objectives)
 
 
 @pytest.mark.parametrize("scale", [None, "unit", "pareto", "range"])
@@ -163,6 +164,23 @@ def test_a_column_whose_known_cells_weigh_less_than_one_row_is_filled(rng):
     assert np.isfinite(table).all()
 
 
+def test_rows_of_any_weight_count_as_rows():
+    X = np.array([[1.0, 2.0], [2.0, np.nan], [3.0, np.nan], [4.0, np.nan]])
+    with pytest.raises(DataError, match="column 1 holds 1 of 4 cells"):
+        fill_table(X, np.full(4, 0.5), Request(1, fill="em"))
+    X[1, 1] = 3.0
+    assert fill_table(X, np.full(4, 0.5), Request(1, fill="em"))[2].cells == 2
+
+
+def test_weighted_squares_may_reach_the_limit_but_not_exceed_it():
+    """The largest value times the root of the sum of the weights is 1e150."""
+    X = np.array([[1.0, 0.5], [-1.0, 0.25], [0.5, np.nan], [0.0, -0.5]]) * (1e150 / 2.0**67)
+    weights, request = np.full(4, 2.0**132), Request(1, fill="nipals")
+    assert fill_table(X, weights, request)[2].converged
+    with pytest.raises(DataError, match="sums weighted squares, which overflow"):
+        fill_table((1 + EPS) * X, weights, request)
+
+
 def test_the_shrinkage_is_that_of_the_paper():
     """By hand: n = 6, p = 4, k = 1, singular values squared 20, 3, 2, 1."""
     squares = np.array([20.0, 3.0, 2.0, 1.0])
@@ -204,7 +222,9 @@ def test_the_objective_of_an_exact_fit_is_not_negative(rng):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_objective_is_that_of_the_known_cells(weighted, rng, monkeypatch):
+def test_the_objective_is_that_of_the_known_cells_and_the_change_that_of_the_others(
+    weighted, rng, monkeypatch
+):
     """Also before convergence, when the filled cells still have residuals."""
     monkeypatch.setattr(methods, "MAX_ITERATIONS", 1)
     X, missing = with_missing_cells(low_rank(rng), 0.2, rng)
@@ -213,10 +233,13 @@ def test_the_objective_is_that_of_the_known_cells(weighted, rng, monkeypatch):
     sizes = fit_by_svd(table, 2, weights)[1]
     rows = len(X) if weights is None else weights.sum()
     factors = shrinkage(sizes, sizes[2:].sum(), 2, rows, 8, centred=True)
-    residuals = np.where(missing, 0.0, table - fit_by_svd(table, 2, weights, factors)[0])
+    mean, fit = np.average(table, 0, weights), fit_by_svd(table, 2, weights, factors)[0]
+    residuals, change = np.where(missing, 0.0, table - fit), np.abs(fit - table)[missing].max()
     found = fill_by_em(table, missing, weights, 2, divisor_of=no_scaling, centred=True)
     expected = (np.ones(len(X)) if weights is None else weights) @ (residuals**2).sum(axis=1)
     assert found.objective == pytest.approx(expected, rel=1e-10)
+    mean_square = np.average(((table - mean) ** 2).mean(axis=1), weights=weights)
+    assert found.change == pytest.approx(change / np.sqrt(mean_square), rel=1e-10)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -254,6 +277,24 @@ def test_filled_cells_have_the_unit_of_the_table(shape, rng):
     table = fill_table(X, None, Request(1, fill="em"))[0]
     small = fill_table(2.0**-20 * X, None, Request(1, fill="em"))[0]
     np.testing.assert_allclose(2.0**20 * small[missing], table[missing], rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["em", "nipals"])
+def test_the_units_of_scaled_columns_do_not_count(method, rng):
+    X, _ = with_missing_cells(low_rank(rng), 0.2, rng)
+    units, request = 2.0 ** np.arange(-12, 12, 3), Request(2, scale="unit", fill=method)
+    table, _, filled, _ = fill_table(X, None, request)
+    other, _, of_other, _ = fill_table(X * units, None, request)
+    np.testing.assert_allclose(other / units, table, rtol=1e-12)
+    assert of_other.iterations == filled.iterations
+
+
+def test_a_cell_of_a_constant_column_does_not_change():
+    X = np.c_[np.arange(6.0), np.full(6, 2.0)]
+    X[3, 1] = np.nan
+    table, _, filled, _ = fill_table(X, None, Request(1, fill="em"))
+    assert (filled.iterations, filled.converged, filled.change) == (1, True, 0.0)
+    assert (table[:, 1] == 2.0).all()
 
 
 def test_slow_changes_that_would_add_up_have_not_converged():
@@ -355,15 +396,16 @@ def test_a_table_without_any_spread_has_converged():
     assert (table == 1.0).all()
 
 
-def test_missing_convergence_is_reported(rng, monkeypatch):
+@pytest.mark.parametrize(("method", "iterations"), [("em", 3), ("nipals", 6)])
+def test_missing_convergence_is_reported(method, iterations, rng, monkeypatch):
     monkeypatch.setattr(methods, "MAX_ITERATIONS", 3)
     X, _ = with_missing_cells(low_rank(rng), 0.2, rng)
     from sklearn.exceptions import ConvergenceWarning
 
     with pytest.warns(ConvergenceWarning, match="NOT CONVERGED"):
-        _, _, filled, _ = fill_table(X, None, Request(2, fill="em"))
+        _, _, filled, _ = fill_table(X, None, Request(2, fill=method))
     assert not filled.converged
-    assert filled.iterations == 3
+    assert filled.iterations == iterations
 
 
 @pytest.mark.parametrize("method", ["em", "nipals"])

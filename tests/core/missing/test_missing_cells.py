@@ -311,9 +311,10 @@ def test_weights_above_one_allow_more_components_than_rows(method, table):
 
 @both_methods
 def test_a_column_whose_squares_underflow_is_not_called_constant(method, incomplete):
-    incomplete[:, 1] *= 1e-170
-    with pytest.raises(NotFiniteError, match="spread of column 1 is too small"):
-        PCA(2, missing=method, scale="unit").fit(incomplete)
+    for column in (incomplete[:, 1], np.r_[[np.nan] * 2, np.resize([1.0, -1.0], 78)]):
+        incomplete[:, 1] = column * 1e-170
+        with pytest.raises(NotFiniteError, match="spread of column 1 is too small"):
+            PCA(2, missing=method, scale="unit").fit(incomplete)
 
 
 @pytest.mark.parametrize("missing", ["em", "nipals", "drop"])

@@ -218,6 +218,9 @@ def test_rows_on_an_engine_are_added_to_sums_in_float64(table):
     np.testing.assert_allclose(model.summary_.scatter, expected, rtol=0, atol=error)
     assert (model.n_samples_, model.n_dropped_) == (198, 2)
     assert model.certificate_.bytes_read == X.nbytes
+    assert not model._result.weighted
+    weighted = Resident(**options, parts=[np.eye(5)], weights="a column")
+    assert model.partial_fit(weighted)._result.weighted
     with pytest.raises(NotAvailableError, match="decay gives each row a weight of its own"):
         PCA(missing="drop", decay=0.9).partial_fit(rows)
 

@@ -265,3 +265,10 @@ def test_sparse_rows_are_cut_into_the_same_blocks_in_any_batches(monkeypatch, rn
     mixed.partial_fit(X[110:200].toarray()).partial_fit(X[200:])
     assert mixed.n_samples_ == 700
     np.testing.assert_allclose(mixed.explained_variance_, whole.explained_variance_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("k", [0.5, "kaiser"])
+def test_a_sketch_has_a_whole_number_of_components(k, rng):
+    summary = PCA(2, svd_solver="sketch").fit(rng.standard_normal((30, 6))).summary_
+    with pytest.raises(ParameterError, match=f"a sketch needs a whole number .*={k!r}"):
+        PCA.from_summary(summary, n_components=k)

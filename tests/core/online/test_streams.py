@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from online_cases import fit_in_batches
@@ -32,9 +34,11 @@ def test_an_empty_copy_of_a_stream_has_seen_no_rows(table):
     table[7, 2] = np.nan
     options = {"missing": "drop", "decay": 0.99, "n_components": 3}
     stream = fit_in_batches(PCA(**options), table, 64)._fitted.stream
+    stream.weighted = True
     copied = stream.empty_copy()
     new = Stream(Request.of(PCA(**options)), 5)
-    for name in ("rows_seen", "dropped", "bytes_read", "dtype", "continued_fits", "faded", "p"):
+    names = "rows_seen dropped bytes_read dtype continued_fits faded weighted p"
+    for name in names.split():
         assert getattr(copied, name) == getattr(new, name)
     copied.merge(stream)
     assert (copied.rows_seen, copied.dropped) == (200, 1)
@@ -71,10 +75,11 @@ def test_all_components_stand_for_their_rows_to_the_error_of_the_spectrum(scale,
     X[:, 3] = 2.5
     model = PCA(8, scale=scale, constant="zero", **options).fit(X)
     summary, spectrum = mergeable_summary(model._result), model._result.spectrum
-    residual = 0.0 if spectrum.residuals is None else spectrum.residuals.max()
     largest, divisor = spectrum.largest * 8, 1.0 if scale is None else model.scale_
-    error = unit_for_error(max(spectrum.roundoff, residual)) * largest * divisor**2
-    np.testing.assert_allclose(summary.lost, np.full(12, error), rtol=1e-12)
+    for residuals, error in ((None, spectrum.roundoff), (np.full(8, 1e-3), 1e-3)):
+        fitted = replace(model._result, spectrum=replace(spectrum, residuals=residuals))
+        lost = np.full(12, unit_for_error(error) * largest * divisor**2)
+        np.testing.assert_allclose(mergeable_summary(fitted).lost, lost, rtol=1e-12)
     assert not summary.factor[:, 3].any()
     expected = np.cov(X.T) * 8
     bound = 64 * summary.lost.max()

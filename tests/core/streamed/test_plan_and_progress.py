@@ -237,6 +237,12 @@ def test_a_file_that_changes_while_it_is_read_whole_is_refused(kind, table, tmp_
     assert caught.value.place["file"] == str(path)
 
 
+def test_a_file_whose_cells_are_filled_is_read_into_memory(table, tmp_path):
+    planned = plan(save(tmp_path / "x.npy", table), 2, missing="em", memory_limit="1GB")
+    assert planned.problem.in_memory
+    assert planned.problem.memory_limit is None
+
+
 def test_a_plan_takes_no_rows_from_an_iterator(table):
     rows = batches_of(table, 50)
     with suppress(ParameterError):

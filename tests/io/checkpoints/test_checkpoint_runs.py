@@ -195,10 +195,16 @@ def test_random_states_are_compared_by_their_next_draws(ck):
         with pytest.raises(Stopped):
             PCA(2, random_state=state).fit(X, progress=stop_after(2)[1], checkpoint=ck)
 
-    start_and_stop(np.random.RandomState(5))
-    PCA(2, random_state=np.random.RandomState(5)).fit(X, checkpoint=ck)
-    with pytest.raises(CheckpointError, match="random_state was a RandomState"):
-        PCA(2, random_state=np.random.RandomState(6)).fit(X, checkpoint=ck)
+    def after(draws, seed=5):
+        state = np.random.RandomState(seed)
+        state.random_sample(draws)
+        return state
+
+    start_and_stop(after(1))
+    PCA(2, random_state=after(1)).fit(X, checkpoint=ck)
+    for other in (after(2), after(1, seed=6)):
+        with pytest.raises(CheckpointError, match="random_state was a RandomState"):
+            PCA(2, random_state=other).fit(X, checkpoint=ck)
     Checkpoint.remove(ck)
     for make in (np.random.PCG64, np.random.MT19937):
         start_and_stop(np.random.Generator(make(5)))
@@ -229,7 +235,7 @@ class HalfWithRepr(Half):
 
 
 @pytest.mark.parametrize(
-    "make", [Half, HalfWithRepr, lambda share: Half(0.1, np.full(2000, share))]
+    "make", [Half, HalfWithRepr, lambda share: Half(0.1, np.r_[np.ones(999), share, np.ones(999)])]
 )
 def test_custom_rules_are_compared_by_their_parameters(make, ck):
     """As in another process, the rule is another object at another address."""

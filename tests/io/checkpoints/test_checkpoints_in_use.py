@@ -115,6 +115,12 @@ def test_a_lock_follows_the_umask(ck):
         os.umask(before)
 
 
+def test_missing_folders_of_a_lock_are_created(tmp_path):
+    path = tmp_path / "one" / "two" / "run.ckpt"
+    with Checkpoint.locked(path):
+        assert path.parent.is_dir()
+
+
 def test_a_lock_whose_file_was_deleted_meanwhile_is_acquired_again(tmp_path, monkeypatch):
     """The previous run deletes its files after this one opened and before it locked them."""
     fcntl = pytest.importorskip("fcntl")

@@ -197,6 +197,17 @@ def test_small_float32_rows_can_be_sketched(rng):
     np.testing.assert_allclose(model.explained_variance_, variances[:2], rtol=1e-3)
 
 
+def test_incomplete_rows_are_left_out_of_every_pass(small_blocks, rng):
+    X = rng.standard_normal((300, 40))
+    expected = PCA(3, svd_solver="krylov").fit(np.delete(X, [7, 250], axis=0))
+    X[7, 3] = X[250] = np.nan
+    for given in (X, Rows(X)):
+        model = PCA(3, svd_solver="krylov", missing="drop").fit(given)
+        assert model.n_dropped_ == 2
+        found = model.explained_variance_
+        np.testing.assert_allclose(found, expected.explained_variance_, rtol=1e-12)
+
+
 @pytest.mark.parametrize("power", [70, 110])
 def test_large_float32_rows_do_not_overflow(power, small_blocks, rng):
     X = with_singular_values(300, 10 * 0.8 ** np.arange(20), rng, p=60)[0]

@@ -307,6 +307,13 @@ def test_rows_that_changed_little_after_the_first_pass_are_refused(rng):
         solve(scatter, 4, known=(vectors, changed))
 
 
+def test_the_difference_of_two_passes_may_be_as_large_as_is_allowed():
+    steady = SteadyRows(np.negative, difference=0.5)
+    steady.check(0.5)
+    with pytest.raises(InputChangedError, match=r"contradict each other by 5\.0e-01"):
+        steady.check(0.499)
+
+
 def test_products_without_any_variance_do_not_differ(rng):
     steady = SteadyRows(np.zeros_like)
     for _ in range(2):

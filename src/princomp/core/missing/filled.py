@@ -29,6 +29,7 @@ from princomp.linalg import (
     memory_limit,
     one_blas_thread,
     restore_underflowed,
+    slices,
 )
 from princomp.summaries import (
     Columns,
@@ -197,7 +198,7 @@ def _fill_cells(
     mean = np.asarray(known.mean) if request.center else np.zeros(table.shape[1])
     constant = _constant_columns(known, mean, scaled=isinstance(request.scale, str))
     holes = missing & ~constant
-    np.copyto(table, known.mean, where=missing & constant)
+    np.copyto(table, known.mean, where=missing)
     if method == "nipals":
         divisor = _divisors(table, weights, request, names, known)
         with one_blas_thread():
@@ -233,18 +234,17 @@ def _missing_cells(rows: FloatArray, weights: Weights, names: Names) -> NDArray[
     missing = np.isnan(rows)
     # In pieces, so that no second mask of a large table is made.
     step = max(1, _CHUNK_SIZE // rows.shape[1])
-    for start in range(0, len(rows), step):
-        part = rows[start : start + step]
-        infinite = np.isinf(part)
+    for part in slices(len(rows), step):
+        infinite = np.isinf(rows[part])
         if weights is not None:
-            infinite[weights[start : start + step] == 0] = False
+            infinite[weights[part] == 0] = False
         if infinite.any():
-            row, column = (int(i) for i in np.argwhere(infinite)[0])
-            name = column_name(names, column)
+            first, column = (int(i) for i in np.argwhere(infinite)[0])
+            row, name = part.start + first, column_name(names, column)
             raise NotFiniteError(
-                f"Input X contains infinity: {part[row, column]:g} at "
-                f"{row_words(start + row)}, column {name!r}",
-                place={"row": start + row, "column": name},
+                f"Input X contains infinity: {rows[row, column]:g} at "
+                f"{row_words(row)}, column {name!r}",
+                place={"row": row, "column": name},
                 hint="clip or remove the infinite values; only NaN marks a missing cell",
             )
     used = slice(None) if weights is None else weights > 0
@@ -263,10 +263,11 @@ def _too_few_cells(
     columns = [column_name(names, column) for column in too_few]
     needed = "a column needs at least two known cells"
     if len(columns) == 1:
+        (name,) = columns
         return DataError(
-            f"column {columns[0]!r} holds {n_known[too_few[0]]} of {n} cells, too few to estimate "
+            f"column {name!r} holds {n_known[too_few].item()} of {n} cells, too few to estimate "
             "the others",
-            place={"column": columns[0]},
+            place={"column": name},
             hint=f"leave the column out; {needed}",
         )
     shown = (f"column {column_name(names, column)!r} ({n_known[column]})" for column in too_few)
@@ -343,7 +344,7 @@ def _in_memory(data: RowData, method: str, memory: int | None) -> FloatArray:
             hint="use X.toarray() if it fits in memory, or missing='drop'",
         )
     n, p = data.shape
-    if isinstance(data, Source) or n * p > _LARGE_TABLE:
+    if isinstance(data, Source) or data.size > _LARGE_TABLE:
         limit = memory_limit(memory)
         needed = memory_to_fill(n or 0, p)
         if needed > limit:

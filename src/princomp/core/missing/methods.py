@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.linalg import FloatArray, Weights, eigh, eigh_top
+from princomp.linalg import FloatArray, Weights, eigh, eigh_top, slices
 
 if TYPE_CHECKING:
     from princomp.core.fitted import Fitted
@@ -244,7 +244,6 @@ def _nipals_component(
     """Compute scores (n,) and axis (p,) of residuals (n, p), which are zero for missing cells."""
     column_squares = weight @ (residuals * residuals)
     scores = residuals[:, column_squares.argmax()].copy()
-    axis = np.zeros(residuals.shape[1])
     total_squares, last_change = float(column_squares.sum()), np.inf
     for iteration in range(1, MAX_ITERATIONS + 1):  # noqa: B007  (the last one is returned)
         weighted = weight * scores
@@ -305,8 +304,8 @@ def fill_new_rows(rows: FloatArray, fitted: Fitted, method: str) -> FloatArray:
     scale = np.ones(fitted.p) if fitted.scale is None else fitted.scale
     out = rows.copy()
     step = max(1, _CHUNK_SIZE // max(fitted.p, fitted.k**2))
-    for start in range(0, len(incomplete), step):
-        part = incomplete[start : start + step]
+    for piece in slices(len(incomplete), step):
+        part = incomplete[piece]
         part_missing = missing[part]
         known = ((rows[part].astype(np.float64) - fitted.mean) - fitted.mean_low) / scale
         fitted_values = _fit_known_cells(

@@ -210,19 +210,11 @@ def unresolved(spectrum: Spectrum, k: int, summary: Moments) -> bool:
         return False
     if k < len(spectrum.variances) and spectrum.variances.item(k) > needed * (summary.p - k):
         return False  # the most frequent case
-    limit, columns, variances = summary.rank_limit, summary.p, spectrum.variances
-    noise = needed * (columns - k)
-    # The first variance left out is at most their sum, and usually large enough.
-    noise_resolved = (
-        k >= limit
-        or (k < len(variances) and variances[k] > noise)
-        or spectrum.left_out(k, limit) > noise
-    )
-    if noise_resolved and variances[min(k, limit) - 1] > needed:
-        return False
     # The zero variances of constant columns are exact: no route resolves them better.
+    variances, limit = spectrum.variances, summary.rank_limit
     rank = min(limit, int(np.count_nonzero(summary.column_scatter)))
-    return bool(variances[min(k, rank) - 1] <= needed) or (k < rank and not noise_resolved)
+    last, noise = variances.item(min(k, rank) - 1), needed * (summary.p - k)
+    return last <= needed or (k < rank and spectrum.left_out(k, limit) <= noise)
 
 
 def is_tall(problem: Problem) -> bool:

@@ -26,14 +26,13 @@ class TilesRoute(Route):
     def solve(self, fit: FitContext) -> Solution:
         """Make one pass for the means, then fill the tiles and multiply with them."""
         request = fit.request
-        if isinstance(request.n_components, float):
+        if not isinstance(request.n_components, int | None):
             raise whole_number_needed("a search in a scatter in tiles", request.n_components)
         columns = fit.summarise(Columns, "columns")
         p = columns.p
         scale, analysed, count = fit.analyse(columns)
         k = count.exact
-        if k is None:
-            raise whole_number_needed("a search in a scatter in tiles", request.n_components)
+        assert k is not None
         start = np.random.default_rng(0).standard_normal((p, block_width(max(k, 1), p)))
         with fit.rows.tiles(complete=request.drop) as tiles:
 

@@ -22,8 +22,8 @@ class TriangleRoute:
 
     def applies(self, problem: Problem) -> str:
         """For small tables that are wider than long, in memory or on an engine."""
-        small = 0 < problem.rows * problem.columns <= SMALL_TABLE_SIZE
-        if not (problem.in_memory or problem.engine) or not small or is_tall(problem):
+        known = problem.rows and (problem.in_memory or problem.engine)
+        if not known or is_tall(problem) or problem.rows * problem.columns > SMALL_TABLE_SIZE:
             return ""
         return "p > n and small: the SVD of the rows is exact and quick"
 
@@ -36,13 +36,12 @@ class TriangleRoute:
 
     def solve(self, fit: FitContext) -> Solution:
         """Make one pass, then take the SVD of the triangle."""
-        request, triangle = fit.request, fit.summarise(Triangle, "triangle")
+        triangle = fit.summarise(Triangle, "triangle")
         scale, analysed, count = fit.analyse(triangle)
-        wanted = count.of_complete if count.exact is None else count.exact
         if isinstance(analysed, DeviceTriangle):
-            spectrum = solve_on_device(analysed, wanted, few=False, tol=request.tol)
+            spectrum = solve_on_device(analysed, count.of_complete, few=False, tol=fit.request.tol)
         else:
-            spectrum = dense.solve_triangle(analysed, wanted)
+            spectrum = dense.solve_triangle(analysed, count.of_complete)
         k = count.of_complete(spectrum)
         return Solution(completed(spectrum, k), k, triangle, scale, decision=count.decision)
 
