@@ -53,7 +53,7 @@ def test_both_parts_of_the_mean_are_added_to_reconstructed_rows():
     result = result_of(PCA.from_covariance(np.diag([3.0, 2, 1]), mean=[1, 2, 3], n_samples=9))
     low = np.array([2.0**-60, 0.0, 0.0])
     moved = replace(result, summary=replace(result.summary, mean_low=low))
-    # A half of the last bit of 1 is rounded down, and more than a half is rounded up.
+    # Half a unit in the last place of 1 is rounded down, and more than a half is rounded up.
     scores = np.array([[2.0**-53, 0.0, 0.0]])
     assert result.reconstruction(scores, whiten=False).tolist() == [[1, 2, 3]]
     assert moved.reconstruction(scores, whiten=False).tolist() == [[1 + 2.0**-52, 2, 3]]
@@ -120,7 +120,7 @@ def test_rows_are_checked_without_components(rng):
         model.transform(X)
 
 
-def test_scores_of_a_table_of_their_own_are_counted_from_row_0(rng):
+def test_rows_of_scores_are_counted_from_0(rng):
     model = fitted_model(PCA(2).fit(rng.standard_normal((20, 3))))
     with pytest.raises(NotFiniteError, match="score 1 of row 0 is inf"):
         model.reconstruct(np.array([[1.0, np.inf]]))

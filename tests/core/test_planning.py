@@ -467,7 +467,7 @@ def test_the_solvers_of_the_command_line_are_those_of_the_library():
 
 
 @pytest.mark.parametrize("k", [0.9, "kaiser"])
-def test_what_is_no_number_is_refused_before_rows_are_read_for_a_scatter_in_tiles(k):
+def test_a_scatter_in_tiles_refuses_shares_and_rules_before_rows_are_read(k):
     fit = SimpleNamespace(request=Request.of(PCAParameters(n_components=k)), summarise=None)
     with pytest.raises(ParameterError, match="needs a whole number of components"):
         TILES.solve(fit)

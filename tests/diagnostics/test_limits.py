@@ -112,10 +112,10 @@ def test_limits_are_exceeded_as_often_as_their_level(rng):
         (40, 900, 5, 0),
     ],
 )
-def test_new_rows_are_not_beyond_the_limit_of_q_more_often_than_its_level(n, p, k, lowest):
+def test_new_rows_are_not_beyond_the_limit_of_q_more_often_than_the_level_allows(n, p, k, lowest):
     """With the limit of training rows, 7 to 59% of these new rows would be beyond it.
 
-    A share of 0.05 of 4,000 rows has a standard error of 0.003, and of ten fits, about 0.01.
+    A share of 0.05 of 4,000 rows has a standard error of 0.003, and 0.01 as fits differ.
     """
     rng, beyond, of_fit = np.random.default_rng(3), 0.0, 0.0
     for _ in range(10):
@@ -262,15 +262,15 @@ def test_distances_warn_of_limits_that_do_not_exist(arrests):
 
 def test_weights_too_small_for_limits_are_not_called_few_rows(arrests):
     faded = limits(PCA(3, decay=0.75).partial_fit(arrests))
-    why = "the weights of the rows sum to 4, which is too little (with decay=0.75, at most 4) for 3"
+    why = (
+        "the weights of the rows sum to 4 (with decay=0.75, at most 4), too little for 3 components"
+    )
     assert faded.reasons["t2"].startswith(why)
     assert faded.reasons["q"] == faded.reasons["t2"]
     assert limits(PCA(2, decay=0.75).partial_fit(arrests)).q_new > 0
     with pytest.warns(UserWarning, match="the weights of 50 rows sum to 4"):
         weighted = limits(PCA(3).fit(arrests, sample_weight=np.full(50, 0.08)))
-    assert weighted.reasons["t2"].startswith(
-        "the weights of the rows sum to 4, which is too little for"
-    )
+    assert weighted.reasons["t2"].startswith("the weights of the rows sum to 4, too little for")
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.5, 95, "0.95", True, float("nan")])

@@ -130,7 +130,7 @@ def test_whole_numbers_as_floats_with_a_name_for_row_numbers_cause_a_warning(fra
         assert PCA(1).fit(table).n_features_in_ == 4
 
 
-def test_of_two_columns_the_first_may_be_the_time(frame):
+def test_the_first_of_two_columns_may_be_the_time(frame):
     with pytest.warns(UserWarning, match="'time', the first column, only"):
         PCA(1, scale="unit").fit(pd.DataFrame({"time": np.arange(12.0) ** 2, "a": frame["a"]}))
 

@@ -360,7 +360,7 @@ def test_the_covariance_of_few_rows_has_the_decisions_of_the_rows(rng):
         assert found[name].k == expected[name].k
         np.testing.assert_allclose(found[name].statistic, expected[name].statistic, rtol=1e-9)
     # A covariance that was made regular has more variances than the rows.
-    for added in (np.eye(30), np.diag(np.eye(30)[0])):  # to all variances, or one more
+    for added in (np.eye(30), np.diag(np.eye(30)[0])):  # added to all variances, or to one
         regular = PCA.from_covariance(np.cov(rows.T) + added, n_samples=8)
         assert len(choose(regular, "kaiser")["kaiser"].statistic) == 30
 

@@ -1,4 +1,4 @@
-"""The rule that ends a search looks for more copies of an eigenvalue, and when it has them all."""
+"""The rule that ends a search: when it looks for copies of an eigenvalue, and when it has all."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def second_check(first, values, residuals):
 
 @pytest.mark.parametrize(("error", "enough"), [(1e-7, True), (1e-5, False)])
 def test_a_check_for_copies_ends_when_the_next_pair_is_not_one(error, enough):
-    """The pair after that may be as inexact as it likes."""
+    """The pair after that may have any error."""
     residuals = SMALL.copy()
     residuals[K], residuals[K + 1] = error * VALUES[K - 1], 1.0
     pairs, space = second_check(VALUES, VALUES, residuals)

@@ -62,8 +62,8 @@ def test_rounding_counts_if_the_sketch_leaves_nothing_out(rank, bounded, monkeyp
 
 
 @pytest.mark.parametrize("wrong", [False, True])
-def test_residuals_are_between_what_is_too_much_and_all_that_is_left_out(wrong, monkeypatch, rng):
-    """The approximation has too much of one column, and too little of all others."""
+def test_residuals_measure_excess_variance_and_cover_all_that_is_left_out(wrong, monkeypatch, rng):
+    """The approximation has too much variance in one column, and too little in all others."""
     X = with_singular_values(400, np.r_[3.0, np.linspace(1.1, 0.9, P - 1)], rng)[0]
     sketch = sketch_of(X, rng.uniform(0.5, 2, P))
     scale = trace_scale(float(sketch.column_scatter.sum()))

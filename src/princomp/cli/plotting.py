@@ -115,7 +115,9 @@ def _check_extension(_: click.Context, __: click.Parameter, value: Path) -> Path
     type=click.Choice(RULES),
     help="Add this rule to scree; some rules need DATA, the rows of the fit.",
 )
-@click.option("--training", is_flag=True, help="DATA are the rows of the fit (limit of T²).")
+@click.option(
+    "--training", is_flag=True, help="DATA are the rows of the fit, whose limits are lower."
+)
 @click.option("--dark", is_flag=True, help="Draw on a dark background.")
 @force_option
 @read_options

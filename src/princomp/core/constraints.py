@@ -12,7 +12,7 @@ import numpy as np
 
 from princomp.errors import ParameterError, did_you_mean
 
-# Built-in numbers of each kind: a check against an abstract base class takes longer.
+# Built-in types, which are checked first: a check against an abstract base class takes longer.
 _BUILT_IN: dict[type, tuple[type, ...]] = {Integral: (int,), Real: (int, float)}
 
 

@@ -24,8 +24,8 @@ from princomp.linalg import cached_property
 from princomp.summaries import Names, Pair
 
 _REASON = "rows that came in batches, summed as one table"
-# Once decayⁿ is smaller, the sum of the weights of n rows, (1 − decayⁿ) / (1 − decay) without own
-# weights, has all but reached its limit.
+# If decayⁿ is smaller, the sum of the weights of n rows has nearly reached its limit: without
+# sample weights, it is (1 − decayⁿ) / (1 − decay).
 _SETTLED = 1e-3
 
 
@@ -144,7 +144,7 @@ class LazyFit:
         too_few = summary.rows <= summary.p and not isinstance(error, ConstantColumnError)
         if too_few and decay**n < _SETTLED:
             return (
-                f"fit with a larger decay (with decay={decay:g}, the weights of more rows do not "
-                "sum to more)"
+                f"use a larger decay in a new model (with decay={decay:g}, more rows do not "
+                "increase the sum of the weights)"
             )
         return "give more rows to partial_fit first"

@@ -127,7 +127,11 @@ def bartlett(model: PCA) -> Bartlett:
     correlation = _correlation(model, fitted)
     p = fitted.p
     rows = min(n, fitted.analysed.count)
-    faded = "" if fitted.faded_by is None else "; with decay, the sum of their weights counts"
+    faded = (
+        ""
+        if fitted.faded_by is None
+        else "; with decay, the sum of the weights is the number of rows"
+    )
     if rows <= p:
         raise ShapeError(
             f"{rows:g} rows of {p} columns always have a singular correlation matrix",

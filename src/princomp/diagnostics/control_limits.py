@@ -35,7 +35,8 @@ class Limits:
     t2_new, t2_training : float or None
         Limit of T² for rows that were not in the fit, and for those that were.
     q_new, q_training : float or None
-        Limits of Q, in squared units of the analysed columns.
+        Limits of Q, in squared units of the analysed columns. Both are equal if the number of
+        rows is not known.
     q_method : {"jackson-mudholkar", "pearson"} or None
         How the limit of Q was computed; see :func:`limits`.
     reasons : dict of str to str
@@ -87,8 +88,9 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
     -------
     Limits
         A limit that cannot be computed is None, with the reason in ``reasons``. T²: an unknown
-        number of rows. Q: no other directions, or a fit that stores only some variances and no
-        covariance. Both: too few rows (n ≤ k + 1), or no centring.
+        number of rows, or no component with a variance. Q: no other directions, or a fit that
+        stores only some variances and no covariance. Both: too few rows (n ≤ k + 1), or no
+        centring.
 
     Raises
     ------
@@ -101,9 +103,9 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
     assume multivariate normal rows, all of whose cells are known: :func:`outliers`, and
     :func:`distances` with a level, have limits for rows with filled cells. If rows have weights, n
     is their sum. Components follow the noise of the rows of the fit, so the residuals of new rows
-    are larger. Their limit of Q allows for this by a factor, as a correction for an average
-    leverage of (k + 1)/n does (Martens & Næs 1989); there is none if the number of rows is not
-    known. With more columns than rows, both limits are a few percent too large, because small
+    are larger. Their limit of Q is therefore multiplied by a factor, similar to a correction for
+    the average leverage, (k + 1)/n (Martens & Næs 1989). If the number of rows is not known, the
+    factor is 1. With more columns than rows, both limits are a few percent too large, because small
     variances of a sample are unequal where those of the population are equal: fewer rows are
     beyond them than the level says.
 
@@ -138,7 +140,7 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
 def _q_limits(
     fitted: Fitted, k: int, level: float
 ) -> tuple[float | None, float | None, str | None, str]:
-    """Return the limits of Q for new and for training rows, the method, and why there is none."""
+    """Return the limits of Q for new and training rows, the method, and why there are none."""
     residual, rows = residual_variances(fitted, k), float(fitted.summary.rows)
     reason = ""
     if not fitted.centred:
@@ -177,12 +179,16 @@ def _why_too_few(fitted: Fitted, k: int) -> str:
     n = float(fitted.summary.rows)
     if n > k + 1:
         return ""
-    what = f"{n:g} rows are too few"
-    if row_total(n, fitted.n_samples):
-        what = f"the weights of the rows sum to {n:g}, which is too little"
-        if fitted.faded_by is not None and fitted.faded_by < 1.0:
-            what += f" (with decay={fitted.faded_by:g}, at most {1 / (1 - fitted.faded_by):.4g})"
-    return f"{what} for {counted(k, 'component')}: more than k + 1 are needed"
+    components = counted(k, "component")
+    if not row_total(n, fitted.n_samples):
+        return f"{n:g} rows are too few for {components}: more than k + 1 are needed"
+    decay, most = fitted.faded_by, ""
+    if decay is not None and decay < 1.0:
+        most = f" (with decay={decay:g}, at most {1 / (1 - decay):.4g})"
+    return (
+        f"the weights of the rows sum to {n:g}{most}, too little for {components}: the sum must "
+        "exceed k + 1"
+    )
 
 
 def residual_variances(fitted: Fitted, k: int) -> FloatArray | None:

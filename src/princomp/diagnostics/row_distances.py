@@ -42,7 +42,7 @@ def distances(
     level : float, optional
         Adds the limits of each row at this level.
     training : bool, default=False
-        Whether X are the rows of the fit, whose limits are lower.
+        Whether X contains the rows of the fit, whose limits are lower.
     %(ids)s
     %(frame)s
 

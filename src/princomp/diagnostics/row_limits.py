@@ -66,7 +66,8 @@ class RowLimits:
     components, and R = I − VVᵀ. The scores of Px, divided by the square roots of Λ, have the
     covariance Λ^(−½)VᵀPCPᵀVΛ^(−½), and its residual has the covariance RPCPᵀR. So T² and Q are sums
     of squares of normal variables whose variances are the eigenvalues of these matrices. For Q,
-    `q_limit` applies, and for new rows the factor of complete rows. The limit of T² of complete
+    `q_limit` applies; for new rows, its result is multiplied by the same factor as for complete
+    rows. The limit of T² of complete
     rows is multiplied by the quantile of its sum divided by that of k variances of 1, which is
     exact only for fits of many rows.
 

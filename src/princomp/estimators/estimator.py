@@ -323,8 +323,8 @@ class PCA(
         if self.decay not in (None, 1.0):
             warn(
                 f"fit gives all rows weight 1: decay={self.decay:g} applies to rows that "
-                "partial_fit or merge add later. To fade these rows too, give them to partial_fit "
-                "of a new model"
+                "partial_fit or merge add later. To fade the rows of this fit, too, pass them to "
+                "partial_fit of a new model"
             )
         # Named columns are probably in different units.
         if schema.names is not None and not isinstance(X, Source):

@@ -71,9 +71,10 @@ def score(self: PCA, X: Any, y: object = None) -> float:
 def get_covariance(self: PCA) -> FloatArray:
     """Model covariance (p, p), in squared units; ``whiten`` does not change it.
 
-    The components that are left out become noise of the same variance in all directions, so the
-    variances of single columns differ from those of the rows (``var_``). A factor model gives each
-    column its own noise (for ``center=True``; ``scale_`` is None without ``scale``).
+    The components left out are replaced by noise with the same variance in all directions, so the
+    variances of columns differ from those of the data (``var_``). A factor model has a noise
+    variance for each column; the example needs ``center=True``, and ``scale`` (otherwise
+    ``scale_`` is None).
 
     Returns
     -------

@@ -67,7 +67,7 @@ def outliers(
     level : float, optional
         Level of the limits of a PCA, by default 0.95. The limits depend on the model only.
     training : bool, default=False
-        Whether X are the rows of the fit, for which the limit of T² is lower.
+        Whether X contains the rows of the fit, whose limits are lower.
     label : int or sequence of names, optional
         Rows with labels: an integer labels this many of the most distant rows; a sequence, the
         rows with these names. By default the 10 most distant rows beyond a limit.

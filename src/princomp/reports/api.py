@@ -78,7 +78,7 @@ def report(
         Columns that did not take part in the fit, to be compared with the components: values, or
         names of columns of X.
     training : bool, optional
-        Whether X are the rows of the fit, which have contributions and a lower limit of T².
+        Whether X are the rows of the fit, which have contributions and lower limits of T² and Q.
         By default this is decided by comparing their number, means and variances with those of
         the fit; after ``missing="nipals"``, only complete rows are compared.
     bootstrap : int, optional

@@ -167,8 +167,7 @@ def _outliers(request: Request) -> Iterator[str]:
         n, chance = int((~np.isnan(rows.t2)).sum()), f"{100 * (1 - limits.level):.10g}%"
         labels = rows.labels
         shown = [labels[i] for i in beyond]
-        wide = request.fitted.p > (request.fitted.n_samples or 0)
-        yield texts("beyond", len(beyond), n, level, chance, shown, wide)
+        yield texts("beyond", len(beyond), n, level, chance, shown)
     else:
         yield texts("none_beyond", level, list(rows.cutoffs))
     if "q" in limits.reasons and request.fitted.k < request.fitted.p:

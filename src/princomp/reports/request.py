@@ -245,7 +245,7 @@ def reported_rows(
 
 @contextmanager
 def warnings_were_given() -> Iterator[None]:
-    """Read the rows again without warnings that were given or that the page replaces."""
+    """Read the rows again without warnings that were given, or that the page states itself."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "(T²|Q) has no limit")
         warnings.filterwarnings("ignore", "X (has|does not have valid) feature names")

@@ -58,7 +58,7 @@ class Choices(Mapping[str, Decision]):
     n_samples : int or None
     n_features : int
     counted_as : str
-        The sum of the weights, which rules took as the number of rows; "" if it is that number.
+        The sum of the weights, which rules use as the number of rows; empty if both are equal.
 
     Examples
     --------

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from princomp import PCA
+from princomp.summaries import block_rows
 
 KINDS = {
     "array": np.asarray,
@@ -19,7 +20,7 @@ START = "rows with missing values: 2,012; they were left out of the fit"
 
 @pytest.fixture
 def late(rng):
-    """5000 rows (≈ two blocks) of which 2012 are incomplete, 1990 for the second column alone."""
+    """5,000 rows, of which 2,012 are incomplete; 1,990 lack only the second column."""
     X = rng.standard_normal((5000, 4))
     X[:2000, 1] = X[4990:, 2] = X[1990:2002, 3] = np.nan
     return X
@@ -39,6 +40,15 @@ def test_a_column_that_is_not_the_reason_for_most_rows_is_not_named(late):
     with pytest.warns(UserWarning, match="4,012 of 5,000 rows have missing values .* out$"):
         model = PCA(2, missing="drop").fit(late)
     assert model.plan_.reasons[-1].endswith("were left out of the fit")
+
+
+def test_rows_of_all_blocks_are_counted(rng):
+    X = rng.standard_normal((2600, 2000))
+    assert block_rows(2000) < 2200
+    X[1700:2500:2, 7] = np.nan
+    model = PCA(2, missing="drop").fit(X)
+    assert "missing values: 400; " in model.plan_.reasons[-1]
+    assert "(400 of them lack only column 7)" in model.plan_.reasons[-1]
 
 
 def test_the_plan_counts_rows_of_batches(late, monkeypatch):

@@ -94,14 +94,17 @@ def test_fit_warns_that_it_does_not_use_decay(table):
     with pytest.warns(UserWarning, match=r"decay=0\.5 applies to rows that .* add later") as caught:
         model = PCA(decay=0.5).fit(table)
     assert_same_bits(model, PCA().fit(table))
-    # Weights that fade would cause a second warning: they do not sum to a number of rows.
+    # The hint does not suggest ``decay**age``: such weights would cause another warning.
     assert len(caught) == 1
-    assert str(caught[0].message).endswith("give them to partial_fit of a new model")
+    assert str(caught[0].message).endswith("pass them to partial_fit of a new model")
 
 
-def test_more_rows_do_not_help_where_the_sum_of_weights_has_reached_its_limit(rng):
+def test_more_rows_do_not_help_once_the_sum_of_weights_has_reached_its_limit(rng):
     model = PCA("mle", decay=0.9).partial_fit(rng.standard_normal((20, 11)))
-    for start in ("give more rows to partial_fit first, or", "fit with a larger decay (with decay"):
+    for start in (
+        "give more rows to partial_fit first, or",
+        "use a larger decay in a new model (with decay",
+    ):
         with pytest.raises(NotAvailableError) as caught:
             _ = model.components_
         assert caught.value.hint.startswith(start)
@@ -114,7 +117,7 @@ def test_more_rows_do_not_help_where_the_sum_of_weights_has_reached_its_limit(rn
     light = PCA(decay=1e-6).partial_fit(rng.standard_normal((100, 3)))
     with pytest.raises(NotAvailableError, match="sum of weights above 1") as caught:
         _ = light.components_
-    assert caught.value.hint.startswith("fit with a larger decay")
+    assert caught.value.hint.startswith("use a larger decay")
 
 
 @pytest.mark.parametrize("decay", [0, -0.5, 1.5, np.nan, np.inf, "0.5", True, [0.5], 1 + 1j])

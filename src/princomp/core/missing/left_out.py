@@ -11,9 +11,9 @@ from princomp.summaries import Block, Names, block_rows, column_name, is_sparse
 
 
 def note_on_left_out(data: RowData, columns: Names, n: int, n_left_out: int) -> str:
-    """Return a note on incomplete rows of a table (n, p); warn if they are more than half of it.
+    """Return a note on incomplete rows of a table (n, p); warn if they are more than half.
 
-    If most of them lack the cell of one column only, name it, unless a source has read the rows.
+    If most of them lack only one column, the note names it, unless the rows come from a source.
     """
     only = ""
     if not isinstance(data, Source):
@@ -27,7 +27,7 @@ def note_on_left_out(data: RowData, columns: Names, n: int, n_left_out: int) -> 
 
 
 def _rows_that_lack_only(data: Block) -> NDArray[np.intp]:
-    """Count, for each column (p,), the rows without a cell in this column alone."""
+    """Count, for each column (p,), the rows that lack only this column."""
     n, p = data.shape
     counts = np.zeros(p, np.intp)
     step = block_rows(p, sparse=is_sparse(data))
