@@ -16,7 +16,7 @@ def note_on_left_out(data: RowData, columns: Names, n: int, n_left_out: int) -> 
     If most of them lack only one column, the note names it, unless the rows come from a source.
     """
     only = ""
-    if not isinstance(data, Source):
+    if not isinstance(data, Source) and data.shape[1] > 1:
         alone = _rows_that_lack_only(data)
         j = int(np.argmax(alone))
         if alone[j] > max(1, n_left_out / 2):
