@@ -163,8 +163,9 @@ def test_the_error_of_a_variance_depends_on_the_solver(squared, share, error):
         assert inseparable_pairs(spectrum, 3, np.zeros(3), 0) == pairs
 
 
-def test_residuals_are_read_only(rng, tmp_path):
-    model = PCA(2, svd_solver="lanczos").fit(rng.standard_normal((30, 4)))
+@pytest.mark.parametrize("solver", ["auto", "full", "lanczos"])
+def test_residuals_are_read_only(solver, rng, tmp_path):
+    model = PCA(2, svd_solver=solver).fit(rng.standard_normal((30, 4)))
     model.save(tmp_path / "m.pca")
     for one in (model, load(tmp_path / "m.pca")):
         with pytest.raises(ValueError, match="read-only"):

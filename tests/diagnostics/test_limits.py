@@ -139,6 +139,7 @@ def test_the_limits_of_q_of_new_and_training_rows_differ_by_the_leverage(arrests
     assert found.q_new == pytest.approx(found.q_training * (49 / 47) ** 2 * 51 / 50, rel=TIGHT)
     assert found.of(training=True) == (found.t2_training, found.q_training)
     assert found.of(training=False) == (found.t2_new, found.q_new)
+    assert (found.t2(True), found.t2(False)) == (found.t2_training, found.t2_new)
 
 
 def test_weights_count_as_rows(arrests):
@@ -267,6 +268,9 @@ def test_weights_too_small_for_limits_are_not_called_few_rows(arrests):
     )
     assert faded.reasons["t2"].startswith(why)
     assert faded.reasons["q"] == faded.reasons["t2"]
+    # The rows of a fit do not fade before others follow, so weights may sum to more.
+    more = limits(PCA(3, decay=0.5).partial_fit(arrests, sample_weight=np.full(50, 1.75)))
+    assert "sum to 3.5, too little" in more.reasons["t2"]
     assert limits(PCA(2, decay=0.75).partial_fit(arrests)).q_new > 0
     with pytest.warns(UserWarning, match="the weights of 50 rows sum to 4"):
         weighted = limits(PCA(3).fit(arrests, sample_weight=np.full(50, 0.08)))

@@ -99,6 +99,7 @@ def run(arguments: list[str] | None = None) -> int:
             # A note of ``open_for_model`` says it, and names the file; one of ``notes_on_cells``.
             warnings.filterwarnings("ignore", "X has feature names, but")
             warnings.filterwarnings("ignore", "missing=.*NOT CONVERGED")
+            warnings.filterwarnings("ignore", ".* rows have missing values and were left out")
             cli.main(args=typed, prog_name="princomp", standalone_mode=False, obj=executed)
         with writing_to_stdout():
             sys.stdout.flush()

@@ -128,7 +128,7 @@ def certify(
     spectrum: Spectrum, summary: Summary | None, k: int, *, passes: int | None, bytes_read: int
 ) -> Certificate:
     """Measure the errors of a spectrum with its (centred, scaled) summary, if there is one."""
-    variances, residuals = spectrum.variances, _residuals(spectrum, summary, k)
+    variances, residuals = spectrum.variances, frozen(_residuals(spectrum, summary, k))
     return Certificate(
         residuals,
         spectrum.orthogonality,
@@ -142,7 +142,7 @@ def certify(
 
 def _residuals(spectrum: Spectrum, summary: Summary | None, k: int) -> FloatArray:
     if spectrum.residuals is not None:
-        return frozen(spectrum.residuals[:k])
+        return spectrum.residuals[:k]
     if summary is None or isinstance(summary, Columns | Sketch):
         return np.full(k, np.nan)
     if spectrum.largest == 0.0:

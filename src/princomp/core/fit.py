@@ -161,7 +161,7 @@ def fit_rows(
     fitted = _solve(fit, choice, notes, data.dtype)
     assert fit.n is not None
     if fit.dropped:
-        note = note_on_left_out(data, columns, fit.n, fit.dropped)
+        note = note_on_left_out(data, weights, columns, fit.n, fit.dropped)
         fitted = replace(fitted, notes=(*fitted.notes, note))
     return replace(
         fitted,

@@ -14,19 +14,18 @@ from princomp.core.request import Request
 from princomp.core.stream import Stream, check_components
 from princomp.core.weights import gives_variance, row_total, warn_of_small_weights
 from princomp.errors import (
-    ConstantColumnError,
     DataError,
     NotAvailableError,
     NotFiniteError,
     ParameterError,
+    ShapeError,
 )
 from princomp.linalg import cached_property
 from princomp.summaries import Names, Pair
 
 _REASON = "rows that came in batches, summed as one table"
-# If decayⁿ is smaller, the sum of the weights of n rows has nearly reached its limit: without
-# sample weights, it is (1 − decayⁿ) / (1 − decay).
-_SETTLED = 1e-3
+# Relative difference of a sum of weights from its limit, 1 / (1 − decay), that counts as none.
+_AT_LIMIT = 1e-3
 
 
 class LazyFit:
@@ -140,9 +139,9 @@ class LazyFit:
 
     def _advice(self, summary: Any, error: DataError | None = None) -> str:
         """What to do if the rows so far cannot be solved, because of ``error``."""
-        decay, n = self.stream.decay, self.all_rows.rows_seen
-        too_few = summary.rows <= summary.p and not isinstance(error, ConstantColumnError)
-        if too_few and decay**n < _SETTLED:
+        decay = self.stream.decay
+        too_few = error is None or isinstance(error, ShapeError)
+        if too_few and abs(summary.rows * (1.0 - decay) - 1.0) < _AT_LIMIT:
             return (
                 f"use a larger decay in a new model (with decay={decay:g}, more rows do not "
                 "increase the sum of the weights)"

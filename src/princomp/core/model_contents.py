@@ -270,6 +270,8 @@ def _check_arrays(tensors: Arrays, document: Document) -> None:
         "factor_rows": range(2 * p + 1),
     }
     _schema(document["summary"]).check_arrays(tensors, sizes)
+    for array in tensors.values():
+        array.flags.writeable = False
     if columns is not None and len(columns) != p:
         raise ModelFileError(f"it has {len(columns)} column names, not {p}")
     scatter = tensors.get("scatter", np.empty((0, 0)))

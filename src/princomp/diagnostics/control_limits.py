@@ -16,6 +16,8 @@ from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 from princomp.summaries import Moments, Triangle
 
+# At most 1, up to rounding.
+_AT_MOST_ONE = 1.0 + 1e-6
 # Why an uncentred fit has no limits.
 _NO_MEAN = "the limits assume an estimated mean; the model has center=False"
 
@@ -57,6 +59,10 @@ class Limits:
     q_training: float | None
     q_method: str | None
     reasons: dict[str, str]
+
+    def t2(self, training: bool) -> float | None:
+        """Return the limit of T² for training or for new rows."""
+        return self.of(training=training)[0]
 
     @property
     def q(self) -> float | None:
@@ -183,7 +189,7 @@ def _why_too_few(fitted: Fitted, k: int) -> str:
     if not row_total(n, fitted.n_samples):
         return f"{n:g} rows are too few for {components}: more than k + 1 are needed"
     decay, most = fitted.faded_by, ""
-    if decay is not None and decay < 1.0:
+    if decay is not None and n * (1 - decay) <= _AT_MOST_ONE:
         most = f" (with decay={decay:g}, at most {1 / (1 - decay):.4g})"
     return (
         f"the weights of the rows sum to {n:g}{most}, too little for {components}: the sum must "

@@ -35,6 +35,12 @@ def test_the_plan_names_the_column_that_makes_most_rows_incomplete(kind, late):
         PCA(2, missing="drop").fit(KINDS[kind](late[:4000]))
 
 
+def test_half_of_the_rows_are_not_too_many(rng):
+    X = rng.standard_normal((20, 3))
+    X[:10, 0] = np.nan
+    assert PCA(2, missing="drop").fit(X).n_dropped_ == 10  # warnings are errors here
+
+
 def test_a_column_that_is_not_the_reason_for_most_rows_is_not_named(late):
     late[2500:4500, 0] = np.nan
     with pytest.warns(UserWarning, match="4,012 of 5,000 rows have missing values .* out$"):
@@ -51,6 +57,14 @@ def test_rows_of_all_blocks_are_counted(rng):
     assert "(400 of them lack only column 7)" in model.plan_.reasons[-1]
 
 
+def test_rows_of_weight_zero_are_no_reason(rng):
+    X, weights = rng.standard_normal((300, 3)), np.ones(300)
+    X[:60, 1] = X[290:294, 2] = np.nan
+    weights[:60] = 0.0
+    model = PCA(2, missing="drop").fit(X, sample_weight=weights)
+    assert "lack only" not in model.plan_.reasons[-1]
+
+
 def test_the_plan_counts_rows_of_batches(late, monkeypatch):
     monkeypatch.setattr("princomp.core.fit.SMALL_TABLE_BYTES", 1000)
     model = PCA(2, missing="drop").fit(lambda: iter([late]))
@@ -61,3 +75,6 @@ def test_the_command_line_names_the_column(late, tmp_path, princomp):
     KINDS["frame"](late).to_csv(path := tmp_path / "late.csv", index=False)
     done = princomp("fit", path, "--missing", "drop", "-k", "2", "-m", tmp_path / "late.pca")
     assert f"note: {START} (1,990 of them lack only column 'b')" in done.err
+    KINDS["frame"](late[:4000]).to_csv(path, index=False)
+    done = princomp("fit", path, "--missing", "drop", "-k", "2", "--force")
+    assert done.err.count("left out") == 1

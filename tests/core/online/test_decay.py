@@ -337,3 +337,20 @@ def test_an_iterator_needs_one_weight_per_row(count, table):
     model = PCA().partial_fit(table)
     with pytest.raises(ShapeError, match="weights"):
         model.partial_fit(iter([table[:20], table[20:50]]), sample_weight=np.ones(count))
+
+
+@pytest.mark.parametrize(
+    ("rows", "weight"), [(np.full((100, 2), np.nan), None), (np.eye(100)[:, :2], 0.05)]
+)
+def test_more_rows_help_if_the_sum_of_weights_is_far_from_its_limit(rows, weight):
+    model = PCA(2, decay=0.9, missing="drop")
+    model.partial_fit(rows, sample_weight=None if weight is None else np.full(100, weight))
+    with pytest.raises(NotAvailableError) as caught:
+        _ = model.components_
+    assert caught.value.hint.startswith("give more rows to partial_fit first")
+
+
+def test_a_larger_decay_does_not_help_constant_columns():
+    with pytest.raises(NotAvailableError) as caught:
+        _ = PCA("kaiser", decay=0.9).partial_fit(np.ones((100, 30))).components_
+    assert "decay" not in caught.value.hint

@@ -389,12 +389,11 @@ def _divisors(
     names: Names,
     known: Columns | None = None,
 ) -> FloatArray:
-    """Compute the divisors of the columns of a table: if it has NaN, from ``known`` cells."""
+    """Compute the divisors of the columns of a filled table, from ``known`` cells if given."""
     if request.scale is None:
         return np.ones(table.shape[1])
     columns = Columns.of(table, weights) if known is None else known
     extremes = None
     if request.by_range:
-        ends = np.nanmin(table, axis=0), np.nanmax(table, axis=0)
-        extremes = Extremes(float(len(table)), *ends)
+        extremes = Extremes(float(len(table)), table.min(axis=0), table.max(axis=0))
     return divisors(request.scale, columns, extremes, names, request.constant)

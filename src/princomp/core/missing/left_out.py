@@ -7,17 +7,31 @@ from numpy.typing import NDArray
 
 from princomp.errors import warn
 from princomp.io import RowData, Source
-from princomp.summaries import Block, Names, block_rows, column_name, is_sparse
+from princomp.summaries import (
+    Block,
+    Names,
+    Weights,
+    block_rows,
+    column_name,
+    is_sparse,
+    stored_bytes,
+)
+
+# The cells of larger tables are not read again to name a column.
+_MAX_BYTES = 2**27
 
 
-def note_on_left_out(data: RowData, columns: Names, n: int, n_left_out: int) -> str:
+def note_on_left_out(
+    data: RowData, weights: Weights, columns: Names, n: int, n_left_out: int
+) -> str:
     """Return a note on incomplete rows of a table (n, p); warn if they are more than half.
 
-    If most of them lack only one column, the note names it, unless the rows come from a source.
+    If most of them lack only one column, the note names it, unless the table is large or its rows
+    come from a source. Rows of weight zero do not count.
     """
     only = ""
-    if not isinstance(data, Source) and data.shape[1] > 1:
-        alone = _rows_that_lack_only(data)
+    if not isinstance(data, Source) and data.shape[1] > 1 and stored_bytes(data) <= _MAX_BYTES:
+        alone = _rows_that_lack_only(data, weights)
         j = int(np.argmax(alone))
         if alone[j] > max(1, n_left_out / 2):
             only = f" ({alone[j]:,} of them lack only column {column_name(columns, j)!r})"
@@ -26,7 +40,7 @@ def note_on_left_out(data: RowData, columns: Names, n: int, n_left_out: int) -> 
     return f"rows with missing values: {n_left_out:,}; they were left out of the fit{only}"
 
 
-def _rows_that_lack_only(data: Block) -> NDArray[np.intp]:
+def _rows_that_lack_only(data: Block, weights: Weights) -> NDArray[np.intp]:
     """Count, for each column (p,), the rows that lack only this column."""
     n, p = data.shape
     counts = np.zeros(p, np.intp)
@@ -39,5 +53,8 @@ def _rows_that_lack_only(data: Block) -> NDArray[np.intp]:
             cells = block.indices[missing]
         else:
             rows, cells = np.nonzero(np.isnan(block))
-        counts += np.bincount(cells[np.bincount(rows)[rows] == 1], minlength=p)
+        alone = np.bincount(rows)[rows] == 1
+        if weights is not None:
+            alone &= weights[start + rows] > 0
+        counts += np.bincount(cells[alone], minlength=p)
     return counts
