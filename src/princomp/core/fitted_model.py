@@ -196,7 +196,7 @@ class FittedModel(ABC, Generic[R]):
         table = data if isinstance(data, Source) else rows
         raise not_finite_error(table, error, columns=columns, origin=origin, hint=self._cell_hint)
 
-    def check_scores(self, scores: FloatArray, first: int = 0) -> None:
+    def check_scores(self, scores: FloatArray, first: int) -> None:
         """Refuse scores (n, k) of another shape, and infinite ones, which no row has.
 
         Raises

@@ -183,7 +183,7 @@ class RobustModel(FittedModel[RobustFit]):
 
     def reconstruct(self, scores: FloatArray) -> FloatArray:
         """Compute rows (n, p) in the units of the data from scores (n, k)."""
-        self.check_scores(scores)
+        self.check_scores(scores, first=0)
         fit = self.result
         rows = scores @ fit.axes
         if fit.scale is not None:
