@@ -106,6 +106,7 @@ def test_sparse_chunks_of_rows_and_columns_stay_sparse(rng):
     np.testing.assert_allclose(scores.compute(), model.transform(rows), atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:196 of 200 rows have missing values")
 def test_numbers_of_other_types_become_float64_in_their_chunk(rows):
     whole = (rows * 1000).astype(np.int32)
     x = da.from_array(whole, chunks=(64, 5))
