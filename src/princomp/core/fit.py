@@ -160,11 +160,12 @@ def fit_rows(
             warn_of_fractional_weights(weights)
     fitted = _solve(fit, choice, notes, data.dtype)
     assert fit.n is not None
+    notes = fitted.notes
     if fit.dropped:
-        note = note_on_left_out(data, weights, columns, fit.n, fit.dropped)
-        fitted = replace(fitted, notes=(*fitted.notes, note))
+        notes += (note_on_left_out(data, weights, columns, fit.n, fit.dropped),)
     return replace(
         fitted,
+        notes=notes,
         problem=problem if problem.rows else problem._replace(rows=fit.n),
         bytes_read=fit.passes * _nbytes(fit.rows, fit.n),
         dropped=fit.dropped + left_out,
