@@ -100,7 +100,9 @@ def test_a_fit_stopped_by_a_signal_resumes_to_the_same_bytes(
     number, code, home, whole, tmp_path, princomp, monkeypatch
 ):
     args = ("fit", "x.npy", *FLAGS, "--checkpoint", "work in.ckpt")
-    with start_driver("cli", {"pause": 0.3}, *args, cwd=home) as process:
+    # The pause is longer than the test, and the signal ends it.
+    spec = {"pause": 100, "first": 2}
+    with start_driver("cli", spec, *args, cwd=home) as process:
         _wait_until((home / "work in.ckpt~").exists, process)
         # While the fit runs, its checkpoint is locked.
         second = princomp(*args)
@@ -136,9 +138,8 @@ def test_a_fit_stopped_by_a_signal_resumes_to_the_same_bytes(
 
 
 def test_ctrl_c_without_a_checkpoint_leaves_nothing(home):
-    with start_driver(
-        "cli", {"pause": 0.05}, "fit", "x.npy", *FLAGS, "--debug", cwd=home
-    ) as process:
+    args = ("fit", "x.npy", *FLAGS, "--debug")
+    with start_driver("cli", {"pause": 100}, *args, cwd=home) as process:
         # Wait until the input is open: the driver's imports take most of a second.
         deadline = time.monotonic() + 60
         while not _has_open(process.pid, "x.npy") and time.monotonic() < deadline:

@@ -20,6 +20,7 @@ import time
 import warnings
 from contextlib import suppress
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -39,13 +40,14 @@ def cli(spec, arguments):
     main()
 
 
-def _pause_after_blocks(pause):
-    """Make fits pause after each block, once its checkpoint is written."""
-    original = RunContext.advance
+def _pause_after_blocks(pause, first=1):
+    """Make fits pause after each block from the first one on, once its checkpoint is written."""
+    original, blocks = RunContext.advance, count(1)
 
     def advance(self, state):
         original(self, state)
-        time.sleep(pause)
+        if next(blocks) >= first:
+            time.sleep(pause)
 
     RunContext.advance = advance
 
@@ -158,7 +160,7 @@ if __name__ == "__main__":
     patch = pytest.MonkeyPatch()
     save_every_block(patch)
     small_blocks(patch, **spec.get("blocks", {}))
-    _pause_after_blocks(spec.get("pause", 0.0))
+    _pause_after_blocks(spec.get("pause", 0.0), spec.get("first", 1))
     if task == "cli":
         cli(spec, arguments)
     else:
