@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from princomp.core.applied_rule import AppliedRule
 from princomp.core.problem import Problem
 from princomp.core.request import Request, constant_columns, max_components
-from princomp.core.weights import check_total_weight, gives_variance, warn_of_small_weights
+from princomp.core.weights import check_total_weight, warn_of_small_weights
 from princomp.engines import PartialResult, RunContext, fold
 from princomp.errors import ParameterError, ShapeError, counted
 from princomp.io import listed, refuse_changed
@@ -28,6 +28,7 @@ from princomp.summaries import (
     check_range,
     check_weights,
     divisors,
+    gives_variance,
     safe_exponent,
 )
 
@@ -113,7 +114,8 @@ class FitContext:
                 self.n = folded.rows
                 check_weights(self.weights, self.n)
             check_rows(summary, self.n, self.dropped)
-            warn_of_small_weights(summary.rows, summary.count)
+            if summary.rows != summary.count:
+                warn_of_small_weights(summary.rows, summary.count)
         return summary
 
     def analyse(self, summary: Summary) -> tuple[FloatArray | None, Any, ComponentCount]:

@@ -87,10 +87,11 @@ def fit_table(
         As :meth:`princomp.PCA.fit` does.
     """
     request = Request.of(parameters)
-    X, sample_weight = attach_weights(X, sample_weight)
+    if sample_weight is not None:
+        X, sample_weight = attach_weights(X, sample_weight)
     rows, schema = TableSchema.read(X, owner, parameters.scale)
     data, columns, origin = rows
-    weights = checked_weights(sample_weight, data.shape[0])
+    weights = None if sample_weight is None else checked_weights(sample_weight, data.shape[0])
     run = None
     if progress is not None or checkpoint is not None:
         run = run_context_of(rows, weights, request, progress, checkpoint, command)
@@ -141,7 +142,7 @@ def fit_rows(
             return fitted
     if run is not None and run.checkpoint is not None:
         request = request._replace(memory=run.checkpoint.limit)
-    weighted = any_other_than_one(weights)
+    weighted = weights is not None and any_other_than_one(weights)
     if isinstance(data, DistributedRows):
         weighted = data.has_weights
     filled, left_out = None, 0

@@ -12,7 +12,7 @@ from princomp.core.mergeable_summary import main_summary
 from princomp.core.problem import Problem
 from princomp.core.request import Request
 from princomp.core.stream import Stream, check_components
-from princomp.core.weights import gives_variance, row_total, warn_of_small_weights
+from princomp.core.weights import row_total, warn_of_small_weights
 from princomp.errors import (
     DataError,
     NotAvailableError,
@@ -21,7 +21,7 @@ from princomp.errors import (
     ShapeError,
 )
 from princomp.linalg import cached_property
-from princomp.summaries import Names, Pair
+from princomp.summaries import Names, Pair, gives_variance
 
 _REASON = "rows that came in batches, summed as one table"
 # Relative difference of a sum of weights from its limit, 1 / (1 − decay), that counts as none.

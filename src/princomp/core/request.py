@@ -15,7 +15,6 @@ from princomp.core.constraints import (
     Constraint,
     array_like,
     check_parameter,
-    check_parameters,
     fraction,
     is_number,
     one_of,
@@ -122,12 +121,11 @@ class Request(NamedTuple):
             For an invalid value; the message lists the allowed ones.
         """
         # Checking the defaults, too, would take a twentieth of the time of a fit of a small table.
-        given = {
-            name: constraint
-            for name, constraint in _CONSTRAINTS.items()
-            if getattr(parameters, name) is not _DEFAULTS[name]
-        }
-        check_parameters(parameters, given)
+        for name, constraint in _CONSTRAINTS.items():
+            value, default = getattr(parameters, name), _DEFAULTS[name]
+            # Equal floats may be different objects.
+            if value is not default and not (type(value) is float and value == default):
+                check_parameter(name, value, constraint)
         if parameters.random_state is not None:
             check_random_state(parameters.random_state)
         k, missing = checked_components(parameters.n_components), parameters.missing
@@ -230,6 +228,8 @@ def checked_components(k: Any) -> int | float | str | Rule | None:
     ------
     ParameterError
     """
+    if type(k) is int and k >= 0:  # the usual case needs no other check
+        return k
     check_parameter("n_components", k, _N_COMPONENTS)
     if is_number(k, Integral):
         return int(k)

@@ -253,7 +253,7 @@ class Stream:
         self._buffer = buffer.appended(*_slice_rows(rows, weights, stop, n), max_buffered)
         self.dtype = _wider(self.dtype, rows.dtype)
         self.faded |= self.decay != 1.0
-        self.weighted |= any_other_than_one(weights)
+        self.weighted |= weights is not None and any_other_than_one(weights)
         self.rows_seen += n
         self.bytes_read += stored_bytes(rows)
 

@@ -8,13 +8,17 @@ import numpy as np
 
 from princomp.engines import as_distributed
 from princomp.errors import ParameterError, ShapeError, counted, warn
-from princomp.linalg import as_floats
-from princomp.summaries import WEIGHTS, SampleWeight, Weights, check_frequencies
+from princomp.linalg import FloatArray, as_floats
+from princomp.summaries import (
+    WEIGHTS,
+    SampleWeight,
+    Weights,
+    check_frequencies,
+    gives_variance,
+)
 
 # Relative difference of two sums of the weights of the same rows, which is due to rounding.
 WEIGHT_TOLERANCE = 1e-9
-# Relative weights that were divided by their sum in float32 sum to 1 up to a few 1e-7.
-_SUM_ABOVE_ONE = 1.0 + 1e-5
 # What lets rows count as their effective number (Kish 1965).
 _AS_FREQUENCIES = "w * w.sum() / (w**2).sum()"
 # With a sum of s, variances are s / (s − 1) times as large as for a large sum: 1.1 times.
@@ -127,18 +131,9 @@ def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
     return weights
 
 
-def any_other_than_one(weights: Weights) -> bool:
-    """Whether there are weights, and not all of them are 1."""
-    return weights is not None and bool((weights != 1.0).any())
-
-
-def gives_variance(total: float) -> bool:
-    """Whether the weights are large enough to compute a variance.
-
-    A sum that differs from 1 by rounding, of float32 weights too, is too small: the divisor, which
-    is the sum minus 1, would be a rounding error.
-    """
-    return total > _SUM_ABOVE_ONE
+def any_other_than_one(weights: FloatArray) -> bool:
+    """Whether not all weights are 1."""
+    return bool((weights != 1.0).any())
 
 
 def check_total_weight(total: float, n: int) -> None:

@@ -11,6 +11,7 @@ from .blocks import (
     checked_block as checked_block,
     column_overflow as column_overflow,
     first_not_finite as first_not_finite,
+    gives_variance as gives_variance,
     in_range as in_range,
     is_added_in_place as is_added_in_place,
     is_sparse as is_sparse,

@@ -23,6 +23,8 @@ Block: TypeAlias = FloatArray | CSR
 SampleWeight: TypeAlias = ArrayLike | str | None
 # The place of a fault in the weights.
 WEIGHTS = {"parameter": "sample_weight"}
+# Relative weights that were divided by their sum in float32 sum to 1 up to a few 1e-7.
+_SUM_ABOVE_ONE = 1.0 + 1e-5
 
 # A panel holds about 2 MB of doubles, so it stays in a core's cache while it is shifted, summed
 # and multiplied. Wide rows need panels of up to 2p rows, so that the work per panel on p × p
@@ -203,6 +205,15 @@ def check_weights(weights: Weights, rows: int) -> None:
     """
     if weights is not None and len(weights) != rows:
         raise _wrong_number_of_weights(weights, rows)
+
+
+def gives_variance(total: float) -> bool:
+    """Whether a sum of weights is large enough to compute a variance.
+
+    A sum that differs from 1 by rounding, of float32 weights too, is too small: the divisor, which
+    is the sum minus 1, would be a rounding error.
+    """
+    return total > _SUM_ABOVE_ONE
 
 
 def _wrong_number_of_weights(weights: FloatArray, rows: int | str) -> ShapeError:
