@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.datasets import load_digits
 from sklearn.pipeline import make_pipeline
 
 from browser import launch_browser, open_page
-from princomp import PCA, IncrementalPCA, report
+from princomp import PCA, IncrementalPCA, RobustPCA, report
 from princomp.estimators.notebook import card
 from princomp.reports import scale_hint
 from princomp.rules import Decision
@@ -199,3 +200,27 @@ def test_the_advice_to_scale_works_for_tables_with_constant_columns(arrests):
         "--scale unit --constant drop gives each column the same weight"
     )
     PCA(2, scale="unit", constant="drop").fit(table)
+
+
+@pytest.mark.parametrize(
+    ("model", "remedy"),
+    [
+        (
+            IncrementalPCA(2),
+            "the variances of .* PCA\\(scale='unit'\\), which also has partial_fit,",
+        ),
+        (RobustPCA(2), "the robust variances of .* scale='mad' gives each column"),
+    ],
+)
+def test_other_estimators_warn_of_unequal_columns_too(model, remedy, arrests):
+    table = pd.DataFrame(arrests * [1, 100, 1, 1], columns=["Murder", "Assault", "Urban", "Rape"])
+    with pytest.warns(UserWarning, match="'Assault' has the largest") as caught:
+        model.fit(table)
+    assert re.search(remedy, str(caught[0].message))
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(table[["Murder", "Rape"]])
+        model.fit(table.to_numpy())
+        if isinstance(model, RobustPCA):
+            RobustPCA(2, scale="mad").fit(table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import wraps
-from typing import Any, Generic, NoReturn, Self, TypeVar, cast, overload
+from typing import Any, Generic, NoReturn, Self, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from princomp.summaries import Columns, Moments, SampleWeight, Sketch, Triangle
 
 R = TypeVar("R")
 T = TypeVar("T")
+_Describe: TypeAlias = Callable[[list[str]], str | None]
 
 
 class ResultAttribute(Generic[R, T]):
@@ -153,6 +154,19 @@ class TableEstimator(Generic[M]):
         if empty:
             checked_weights(sample_weight, 0)
         return empty
+
+    def _warn_of_unequal_columns(self, X: object, describe: _Describe, remedy: str) -> None:
+        """Warn if columns with names, which are probably in different units, need scaling.
+
+        ``describe`` returns what is unequal, if anything, and ``remedy`` scales the columns.
+        """
+        names = self._schema.names
+        if names is None or isinstance(X, Source):
+            return
+        if unequal := describe(list(map(str, names))):
+            warn(
+                f"the {unequal}; if their units differ, {remedy} gives each column the same weight"
+            )
 
     def _schema_for(self, name: str) -> TableSchema:
         """The schema, for an attribute that only fitted models have."""

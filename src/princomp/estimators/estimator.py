@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
@@ -28,7 +29,7 @@ from princomp.errors import InUseError, warn
 from princomp.estimators import base, batches, derived, notebook, results
 from princomp.estimators.base import FittedAttribute, TableEstimator
 from princomp.estimators.ranks import fit_on_ranks
-from princomp.io import Checkpoint, PathLike, Rows, Source
+from princomp.io import Checkpoint, PathLike, Rows
 from princomp.rules import Rule
 from princomp.summaries import SampleWeight
 
@@ -326,14 +327,8 @@ class PCA(
                 "partial_fit or merge add later. To fade the rows of this fit, too, pass them to "
                 "partial_fit of a new model"
             )
-        # Named columns are probably in different units.
-        if schema.names is not None and not isinstance(X, Source):
-            names = list(map(str, schema.names))
-            if unequal := unequal_columns(result, names):
-                warn(
-                    f"the {unequal}; if their units differ, {unit_scale(result)} gives each column "
-                    "the same weight",
-                )
+        if schema.names is not None:
+            self._warn_of_unequal_columns(X, partial(unequal_columns, result), unit_scale(result))
         return rows
 
     def fit_transform(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,8 @@ from princomp.core import (
     model_from_contents,
     model_to_contents,
     one_of,
+    unequal_columns,
+    unit_scale,
     whole_number,
 )
 from princomp.engines import ProgressCallback
@@ -113,6 +116,8 @@ class IncrementalPCA(PCA):
         model._result  # noqa: B018  (solves, or says why that is impossible)
         batch_size = self._used_batch_size(model._schema.p)
         self._schema, self._fitted, self.batch_size_ = model._schema, lazy_fit, batch_size
+        remedy = f"PCA({unit_scale(self._result)}), which also has partial_fit,"
+        self._warn_of_unequal_columns(X, partial(unequal_columns, self._result), remedy)
         return self
 
     def fit_transform(

@@ -52,7 +52,7 @@ MODELS = {
     "plain": lambda: RobustPCA(2).fit(table()),
     "scaled": lambda: RobustPCA(2, scale="mad", support=0.6).fit(table()),
     "given divisors": lambda: RobustPCA(2, scale=np.arange(1.0, 6.0)).fit(table()),
-    "names": lambda: RobustPCA(0.9).fit(pd.DataFrame(table(), columns=list("abcde"))),
+    "names": lambda: RobustPCA(0.9, scale="mad").fit(pd.DataFrame(table(), columns=list("abcde"))),
     "float32": lambda: RobustPCA(np.int64(3), random_state=7).fit(table().astype(np.float32)),
     "all components": lambda: RobustPCA(5, random_state=None).fit(table()),
     "wide": lambda: RobustPCA().fit(table(90)),

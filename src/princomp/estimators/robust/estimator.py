@@ -20,6 +20,7 @@ from princomp.core import (
     number,
     one_of,
     open_scores,
+    unequal_variances,
     whole_number,
 )
 from princomp.errors import ConstantColumnError, ShapeError
@@ -248,8 +249,16 @@ class RobustPCA(
         """
         check_robust_parameters(self)
         (data, columns, origin), schema = self._open_table(X, first=True)
-        fitted = self._fit(dense_rows(data, columns, origin), columns)
+        rows = dense_rows(data, columns, origin)
+        fitted = self._fit(rows, columns)
         self._schema, self._fitted = schema, fitted
+
+        def describe(names: list[str]) -> str | None:
+            unequal = unequal_variances(robust_deviations(rows) ** 2, names)
+            return unequal and f"robust {unequal}"
+
+        if fitted.scale is None:
+            self._warn_of_unequal_columns(X, describe, "scale='mad'")
         return self
 
     def _fit(self, data: FloatArray, columns: Names) -> RobustFit:
