@@ -302,12 +302,17 @@ def _row_bytes(data: RowData) -> float:
 
 
 def drop_incomplete(block: RowArray, weights: Weights) -> tuple[RowArray, Weights, int]:
-    """Return the rows without NaN, their weights, and the number of rows with NaN."""
+    """Return the rows without NaN, their weights, and the number of rows with NaN.
+
+    Rows of weight zero are not counted: they are no part of a fit in any case.
+    """
     complete = rows_without_nan(block)
-    dropped = int(len(complete) - complete.sum())
-    if not dropped:
+    if complete.all():
         return block, weights, 0
-    return block[complete], weights if weights is None else weights[complete], dropped
+    if weights is None:
+        return block[complete], None, int(np.count_nonzero(~complete))
+    dropped = int(np.count_nonzero(weights[~complete]))
+    return block[complete], weights[complete], dropped
 
 
 def first_counted_fault(block: RowArray, weights: Weights, *, drop: bool) -> NotFiniteError | None:

@@ -62,7 +62,22 @@ def test_rows_of_weight_zero_are_no_reason(rng):
     X[:60, 1] = X[290:294, 2] = np.nan
     weights[:60] = 0.0
     model = PCA(2, missing="drop").fit(X, sample_weight=weights)
-    assert "lack only" not in model.plan_.reasons[-1]
+    assert "missing values: 4; " in model.plan_.reasons[-1]
+    assert "(4 of them lack only column 2)" in model.plan_.reasons[-1]
+
+
+@pytest.mark.parametrize("solver", ["auto", "covariance_eigh", "full", "lanczos", "randomized"])
+@pytest.mark.parametrize("p", [3, 300])
+def test_rows_of_weight_zero_are_not_counted(solver, p, rng):
+    X, weights = rng.standard_normal((6000, p)), np.ones(6000)
+    X[:60, 1] = X[5000:5060, 2] = np.nan  # of other blocks
+    weights[:60] = weights[5010:5060] = 0.0
+    model = PCA(2, missing="drop", svd_solver=solver, random_state=0)
+    model.fit(X, sample_weight=weights)
+    assert model.n_dropped_ == 10
+    assert model.n_samples_ == 5990
+    batches = PCA(2, missing="drop").partial_fit(X, sample_weight=weights)
+    assert (batches.n_dropped_, batches.n_samples_) == (10, 5990)
 
 
 def test_the_plan_counts_rows_of_batches(late, monkeypatch):
