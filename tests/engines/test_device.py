@@ -236,6 +236,9 @@ def test_nonfinite_values_are_reported_with_their_place(library, small_blocks, r
         model = PCA(3, svd_solver=solver, missing="drop").fit(library.to_device(X))
         assert_close(model, PCA(3, svd_solver=solver, missing="drop").fit(X))
         assert model.n_dropped_ == 2
+        weights = np.where(np.arange(len(X)) == 900, 0.0, 1.0)
+        model.fit(library.to_device(X), sample_weight=weights)
+        assert model.n_dropped_ == 1
     scores = library.to_host(model.transform(library.to_device(X)))
     assert np.flatnonzero(np.isnan(scores).any(axis=1)).tolist() == [900, 1400]
 

@@ -10,7 +10,10 @@ from princomp.summaries.space import DeviceArray, DeviceBlock, DeviceTable, Spac
 def counted_rows(
     space: Space, rows: DeviceArray, weights: DeviceArray, drop: bool
 ) -> tuple[DeviceArray, DeviceArray]:
-    """Return which rows of a block count and which are left out for NaN; None if all count."""
+    """Return which rows of a block count and which are left out for NaN; None if all count.
+
+    Rows of weight zero are neither.
+    """
     xp = space.xp
     if weights is None and not drop:
         return None, None
@@ -20,7 +23,7 @@ def counted_rows(
     if not drop:
         return kept, xp.zeros_like(kept)
     missing = xp.any(xp.isnan(rows), axis=1)
-    return kept & ~missing, missing
+    return kept & ~missing, kept & missing
 
 
 def first_fault(table: DeviceTable, drop: bool) -> NotFiniteError | None:
