@@ -247,6 +247,18 @@ def test_devices_are_refused():
         princomp.load("/dev/zero")
 
 
+def test_files_do_not_depend_on_the_free_memory(tmp_path):
+    np.save(tmp_path / "x.npy", TALL)
+    fitted = {}
+    for limit in (None, "1GB"):
+        model = PCA(2, memory_limit=limit)
+        model.fit(tmp_path / "x.npy", checkpoint=tmp_path / "c")  # reads the file block by block
+        assert model.plan_.problem.memory_limit
+        model.save(tmp_path / "m.pca")
+        fitted[limit] = princomp.load(tmp_path / "m.pca").plan_.problem.memory_limit
+    assert fitted == {None: None, "1GB": 10**9}
+
+
 # ---- altered files -----------------------------------------------------------------------
 
 

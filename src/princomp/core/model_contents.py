@@ -116,7 +116,7 @@ _FIELDS = {
     "about_mean": Field(values.FLAG, "summary.centred"),
     "dtype": Field(values.DTYPE, "fitted.dtype.name"),
     "n_samples": Field(values.optional(values.COUNT), "fitted.n_samples"),
-    "facts": Field(_PROBLEM, "fitted.problem"),
+    "facts": Field(_PROBLEM, "problem"),
     "choice": Field(_CHOICE, "fitted.route"),
     "fallbacks": Field(values.TEXTS, "fitted.notes"),
     "passes": Field(values.optional(values.COUNT), "fitted.passes"),
@@ -162,10 +162,14 @@ def model_to_contents(
     """
     fitted, table = model.result, model.schema
     summary = fitted.summary.to_host()
-    kind = type(summary).__name__.lower()
+    kind, problem = type(summary).__name__.lower(), fitted.problem
+    if model.parameters.memory_limit is None:
+        # The default depends on the free memory: without it, equal fits give equal files.
+        problem = problem._replace(memory_limit=None)
     source = SimpleNamespace(
         estimator=estimator,
         fitted=fitted,
+        problem=problem,
         columns=table.names,
         id_column=table.id_column,
         na=list(table.na),
