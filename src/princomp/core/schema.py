@@ -202,8 +202,8 @@ class TableSchema:
     def merged(self, other: TableSchema) -> TableSchema:
         """Return the schema of the rows of two fits, which must have the same columns in one order.
 
-        Columns without names are taken by position. They get the names of the other fit, so that
-        later tables are compared with these.
+        Columns without names are taken by position, with a warning. They get the names of the other
+        fit, so that later tables are compared with these.
 
         Raises
         ------
@@ -212,6 +212,11 @@ class TableSchema:
         known, given = self.text_names(), other.text_names()
         named = None not in (self.names, other.names)
         if self.p == other.p and (not named or known == given):
+            if known != given:
+                warn(
+                    "only one of the two fits has names of columns, so columns are matched by "
+                    "position"
+                )
             return replace(self, names=other.names) if self.ignores_names(other.names) else self
         place = _differences(known, given) if named else {}
         what = [f"{which}: {', '.join(names)}" for which, names in place.items() if names]

@@ -122,8 +122,8 @@ def merge(self: P, other: PCA) -> P:
     ----------
     other : PCA
         A fit to the same columns; it is not changed. Columns are matched by name. If only one of
-        the two fits had names of columns, they are matched by position, and the model keeps these
-        names.
+        the two fits had names of columns, they are matched by position, with a warning, and the
+        model keeps these names.
 
     Returns
     -------

@@ -387,16 +387,23 @@ def test_fits_that_may_be_of_the_same_rows_cause_a_warning(table):
 def test_a_model_without_names_adopts_those_of_others(saved, table, tmp_path):
     """Otherwise, columns of named fits in two orders would be added to each other."""
     frame = pd.DataFrame(table, columns=list("abcde"))
-    merged = PCA().fit(table[:20]).merge(PCA().fit(frame[20:40]))
+    message = "only one of the two fits has names of columns"
+    with pytest.warns(UserWarning, match=message):
+        merged = PCA().fit(table[:20]).merge(PCA().fit(frame[20:40]))
     assert list(merged.feature_names_in_) == list("abcde")
     if saved:
         merged.save(tmp_path / "merged.pca")
         merged = princomp.load(tmp_path / "merged.pca")
     assert_close(merged.merge(PCA().fit(frame[40:][list("edcba")])), PCA().fit(table))
-    assert list(merged.merge(PCA().fit(table[:9])).feature_names_in_) == list("abcde")
+    with pytest.warns(UserWarning, match=message):
+        merged.merge(PCA().fit(table[:9]))
+    assert list(merged.feature_names_in_) == list("abcde")
     # A refused merge leaves the model without names.
     unnamed = PCA(scale="range").fit(table)
-    with pytest.raises(NotAvailableError, match="range"):
+    with (
+        pytest.warns(UserWarning, match=message),
+        pytest.raises(NotAvailableError, match="range"),
+    ):
         unnamed.merge(PCA().fit(frame))
     assert not hasattr(unnamed, "feature_names_in_")
 
