@@ -21,6 +21,7 @@ from princomp.io import (
     TableSource,
     as_frame,
     as_rows,
+    code_notes,
     counting_notes,
     drop_call,
     file_rows,
@@ -80,9 +81,13 @@ class TableSchema:
         ColumnError
             Also if ``scale`` is a series whose labels are those of the columns in another order.
         """
-        warning, na = None, tuple[str, ...]()
+        warning: str | None = None
+        na: tuple[str, ...] = ()
         if is_numeric_array(X):
             rows: Rows = as_rows(X), None, None
+            if X.dtype.kind == "i":
+                names = [f"x{j}" for j in range(X.shape[1])]
+                warning = next(iter(code_notes(names, rows[0], in_frame=True, low_only=True)), None)
         elif (labels := labels_of_float_frame(X)) is not None and not _begins_with_index(labels):
             rows = as_rows(X.to_numpy()), labels or None, frame_origin(X)
             if len(labels) > 1:

@@ -118,3 +118,38 @@ def test_codes_in_a_frame_cause_a_warning(dtype):
         warnings.simplefilter("error")
         model.transform(table)
         PCA(2).fit(table.to_numpy())
+
+
+def genotypes(n=600, p=3000):
+    """Counts of an allele, 0 to 2."""
+    return np.random.default_rng(0).integers(0, 3, (n, p)).astype(np.int8)
+
+
+def test_codes_are_sought_in_rows_throughout_a_large_table():
+    table = genotypes().astype(float)
+    assert code_notes([f"s{j}" for j in range(3000)], table) == []
+    table[150:, ::3] = np.where(table[150:, ::3] == 2, -9, table[150:, ::3])
+    (note,) = code_notes([f"s{j}" for j in range(3000)], table)
+    assert note.startswith(
+        "-9 is far from the other values of 's0' (0 to 2) and of 999 more columns"
+    )
+    assert note.endswith("give na=['-9']")
+    table[0, 1] = -9  # a single one that is not far enough from the others
+    (note,) = code_notes([f"s{j}" for j in range(3000)], table)
+    assert note.endswith("because other columns hold such numbers, too")
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64])
+def test_negative_codes_in_an_array_of_integers_cause_a_warning(dtype):
+    table = genotypes(p=5).astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PCA(2).fit(table)
+        PCA(2).fit(np.where(table == 2, 9, table))  # a count can be large
+    table[3:9, 2] = -9
+    with pytest.warns(UserWarning, match=r"-9 is far from .* of 'x2' \(0 to 2\).* with NaN") as got:
+        model = PCA(2).fit(table)
+    assert got[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.transform(table)

@@ -21,8 +21,9 @@ _LOW = (-9, -88, -99, -888, -999, -8888, -9999, -99999, *(-code for code in _FIL
 _CODES_OF_SCALES = (8, 9)
 _LARGEST_ANSWER = 7
 _ALL_CODES = frozenset([*_LOW, *_HIGH, *_CODES_OF_SCALES])
-# Numbers of the first rows in which codes are sought, so that it takes little time.
-_MAX_NUMBERS = 2**18
+# Codes are sought in some rows of large tables, so that it takes little time: in so many numbers,
+# in this number of groups of rows.
+_MAX_NUMBERS, _GROUPS = 2**18, 8
 # Minimum counts in a column: cells with a code, other cells, and other distinct values.
 _MIN_CELLS, _MIN_OTHER_CELLS, _MIN_OTHER_VALUES = 2, 10, 2
 # Smallest distance of a code from the other values, in units of their range.
@@ -32,7 +33,7 @@ _GAP_OF_ONE = 10
 
 
 def code_notes(
-    names: Sequence[str], data: NDArray[Any], *, in_frame: bool = False
+    names: Sequence[str], data: NDArray[Any], *, in_frame: bool = False, low_only: bool = False
 ) -> list[WarningNote]:
     """Note on columns (n, p) in which a number that is a usual code is far from all others.
 
@@ -42,19 +43,13 @@ def code_notes(
         The p names of the columns.
     data : ndarray of shape (n, p)
     in_frame : bool
-        Whether they are columns of a frame, where options of files do not apply.
+        Whether they are columns of a frame or an array, where options of files do not apply.
+    low_only : bool
+        Seek only codes below the other values. Counts and pixels may have single large values.
     """
-    head = data[: _MAX_NUMBERS // max(data.shape[1], 1)]
-    if not head.size:
+    if not data.size or not _columns_with_codes(data, _sample(data), low_only):
         return []
-    low, high = np.minimum.reduce(head, axis=0), np.maximum.reduce(head, axis=0)
-    if np.isnan(low).any():  # the two functions that ignore NaN take longer
-        low, high = np.fmin.reduce(head, axis=0), np.fmax.reduce(head, axis=0)
-    ends = zip(low.tolist(), high.tolist(), strict=True)
-    at_an_end = [j for j, both in enumerate(ends) if not _ALL_CODES.isdisjoint(both)]
-    found = {j: codes for j in at_an_end if (codes := _codes_in(data[:, j]))}
-    if not found:
-        return []
+    found = _columns_with_codes(data, data, low_only)
     columns: dict[tuple[float, ...], list[int]] = {}
     for j, codes in found.items():
         columns.setdefault(codes, []).append(j)
@@ -62,11 +57,33 @@ def code_notes(
     all_codes = sorted({*chain(*columns)})
     if in_frame:
         advice = "replace them with NaN"
-    elif np.isin(np.delete(head, list(found), axis=1), all_codes).any():
+    elif any(np.isin(data[:, j], all_codes).any() for j in {*range(data.shape[1])} - {*found}):
         advice = "replace them in the file, because other columns hold such numbers, too"
     else:
         advice = f"give na={[f'{code:g}' for code in all_codes]}"
     return [WarningNote(f"{'; '.join(parts)}: if such numbers mark missing cells, {advice}")]
+
+
+def _sample(data: NDArray[Any]) -> NDArray[Any]:
+    """Some rows of a table: groups of rows at equal distances, or all rows of a small table."""
+    n, p = data.shape
+    rows = max(1, _MAX_NUMBERS // (p * _GROUPS))
+    if n <= rows * _GROUPS:
+        return data
+    starts = np.linspace(0, n - rows, _GROUPS).astype(int)
+    return np.concatenate([data[start : start + rows] for start in starts])
+
+
+def _columns_with_codes(
+    data: NDArray[Any], rows: NDArray[Any], low_only: bool
+) -> dict[int, tuple[float, ...]]:
+    """Find the columns of ``data`` with codes, among those where ``rows`` has a code at an end."""
+    low, high = np.minimum.reduce(rows, axis=0), np.maximum.reduce(rows, axis=0)
+    if np.isnan(low).any():  # the two functions that ignore NaN take longer
+        low, high = np.fmin.reduce(rows, axis=0), np.fmax.reduce(rows, axis=0)
+    ends = zip(low.tolist(), high.tolist(), strict=True)
+    at_an_end = [j for j, both in enumerate(ends) if not _ALL_CODES.isdisjoint(both)]
+    return {j: codes for j in at_an_end if (codes := _codes_in(data[:, j], low_only))}
 
 
 def _describe(
@@ -82,11 +99,11 @@ def _describe(
     )
 
 
-def _codes_in(cells: NDArray[Any]) -> tuple[float, ...]:
+def _codes_in(cells: NDArray[Any], low_only: bool) -> tuple[float, ...]:
     """The codes at one end of a column, ascending."""
     ascending, counts = np.unique(cells[np.isfinite(cells)], return_counts=True)
     ends = ((_HIGH, -1), (_CODES_OF_SCALES, -1), (_LOW, 1))
-    for codes, step in ends:
+    for codes, step in ends[-1:] if low_only else ends:
         values, found = ascending[::step], counts[::step]
         n = sum(1 for _ in takewhile(codes.__contains__, values))
         others, count = values[n:], found[:n].sum()
