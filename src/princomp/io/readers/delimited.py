@@ -179,7 +179,7 @@ def _read_columns(
     if table is None:
         with dialect.reading():
             raise structure_error(dialect, origin)
-    refuse_damage(dialect)
+    refuse_damage(dialect, len(table))
     return table
 
 

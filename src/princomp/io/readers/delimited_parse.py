@@ -29,7 +29,7 @@ from princomp.io.readers.cells import (
 )
 from princomp.io.readers.columns import Origin
 from princomp.io.readers.delimited_header import structure_error
-from princomp.io.readers.delimited_pieces import Piece, count_lines
+from princomp.io.readers.delimited_pieces import Piece, count_lines, quoted_rows_error
 from princomp.io.readers.delimited_text import LONGEST_ROW, Dialect, Offset
 from princomp.io.readers.number_text import FALSE_WORDS, TRUE_WORDS, Unit, is_true_or_false
 from princomp.io.readers.source import copy_columns
@@ -235,6 +235,9 @@ class Parser:
             table = self._read_table(reader)
             if table is None or not self._is_utf8(reader):
                 return None
+            lines = count_lines(piece.text)
+            if lines > len(table) and quoted_rows_error(self.dialect, piece.text):
+                return None
             columns = [table.column(name).cast("float64").to_numpy() for name in self.columns]
             # Without fractions, a point may be in numbers such as 1.000.
             points = Points()
@@ -255,12 +258,14 @@ class Parser:
                 no_integers.append((j, are_large))
         data = empty((len(table), len(columns)))
         copy_columns(columns, data)
-        return Parsed(data, ids, count_lines(piece.text), no_integers, points)
+        return Parsed(data, ids, lines, no_integers, points)
 
     def error(self, piece: Piece, offset: Offset) -> PrincompError:
         """Make the error for a piece that could not be parsed, with its place."""
         if piece.fault is not None:
             return piece.fault(offset.lines)
+        if error := quoted_rows_error(self.dialect, piece.text, offset.lines):
+            return error
         reader = self._reader(piece, offset)
         with self.dialect.reading():
             table = None if b"\0" in piece.text else reader.read_as_text(self.candidates)

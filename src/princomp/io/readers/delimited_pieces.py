@@ -20,6 +20,8 @@ from princomp.io.readers.reader_errors import malformed
 
 # Bytes of a piece of a text that is only searched.
 _SEARCHED_BYTES = 2**22
+# Numbers in a line that is a row of the table, at least: an address may have one after a comma.
+_FEWEST_NUMBERS = 2
 # Bytes at the end of a text that are searched first for the last line end.
 TAIL_BYTES = 2**16
 
@@ -152,12 +154,18 @@ def count_lines(text: bytes) -> int:
     return lines
 
 
-def refuse_damage(dialect: Dialect) -> None:
-    """Raise MalformedFileError if a quote is never closed, or if the text has zero bytes.
+def refuse_damage(dialect: Dialect, rows: int = 0) -> None:
+    """Raise MalformedFileError if quotes swallow rows, or if the text has zero bytes.
 
-    CSV readers take everything after an unclosed quote as one cell, so those rows would be
-    missing without an error. Files that were not written completely may be padded with
-    zeros.
+    CSV readers take everything after an unclosed quote, or between two quotes that are no pair, as
+    one cell, so those rows would be missing without an error. Files that were not written
+    completely may be padded with zeros.
+
+    Parameters
+    ----------
+    dialect : Dialect
+    rows : int
+        Number of rows that were read. If there are as many lines, no cell has several.
     """
     lines = dialect.before.lines
     for piece in all_pieces(dialect):
@@ -170,3 +178,44 @@ def refuse_damage(dialect: Dialect) -> None:
         if piece.fault is not None:
             raise piece.fault(lines)
         lines += count_lines(piece.text)
+    if lines - dialect.before.lines - dialect.header_lines <= rows:
+        return
+    lines = dialect.before.lines
+    for piece in all_pieces(dialect):
+        if error := quoted_rows_error(dialect, piece.text, lines):
+            raise error
+        lines += count_lines(piece.text)
+
+
+def quoted_rows_error(dialect: Dialect, text: bytes, lines: int = 0) -> PrincompError | None:
+    """Make the error for the first quoted cell that contains rows of the table, if there is one.
+
+    There are ``lines`` before the text.
+    """
+    if b'"' not in text:
+        return None
+    delimiter, p = dialect.delimiter, len(dialect.names)
+    # Blanks between fields are replaced by the delimiter only outside of quotes.
+    separator = None if dialect.split_at_blanks else delimiter
+    quotes, _ = _cell_quotes(text, delimiter, 0)
+    data = np.frombuffer(text, np.uint8)
+    line_ends = np.flatnonzero((data == ord("\n")) | (data == ord("\r")))
+    pairs = quotes[: len(quotes) // 2 * 2].reshape(-1, 2)
+    first, after = np.searchsorted(line_ends, pairs).T
+
+    def is_row(line: str, p: int) -> bool:
+        cells = [cell.strip(' "') for cell in line.split(separator)]
+        numbers = [cell for cell in cells if cell and not dialect.number_format.is_text(cell)]
+        return len(cells) == p and len(numbers) >= _FEWEST_NUMBERS
+
+    for start, stop in pairs[first < after].tolist():
+        begin = 1 + max(text.rfind(end, 0, start) for end in (b"\n", b"\r"))
+        cells_before = text[begin:start].count(delimiter.encode())
+        opening, *more = text[start : stop + 1].decode(errors="replace").splitlines()
+        if is_row(opening, p - cells_before) or any(is_row(line, p) for line in more[:-1]):
+            line = lines + 1 + count_lines(text[:start])
+            problem = f"a quoted cell from line {line} to line {line + len(more)} contains rows of "
+            problem += "the table"
+            hint = 'Put a cell with a quote in quotes, and write that quote twice: 5" as "5""".'
+            return malformed(dialect.path, problem, hint, line=line)
+    return None

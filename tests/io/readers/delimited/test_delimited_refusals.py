@@ -157,6 +157,33 @@ def test_a_late_quote_that_is_never_closed_is_refused(write, short_head):
         assert error.place["line"] == 62
 
 
+@pytest.mark.parametrize("sep", [",", "\t", " "])
+@pytest.mark.parametrize("last", [41, 45])
+@pytest.mark.parametrize("before", [0, 1])
+def test_rows_between_quotes_that_are_no_pair_are_refused(write, short_head, sep, last, before):
+    """Such as the words \" and :\" in a table of words and their vectors."""
+    lines = [sep.join(["1.5"] * before + [f"w{i}", f"{i}.5", f"{i}.25"]) for i in range(60)]
+    lines[40] = lines[40].replace("w40", '"')
+    lines[last] = lines[last].replace("w", '"')
+    path = write("\n".join([sep.join("abcd"[: 3 + before]), *lines, ""]), "t.tsv")
+    options = ReadOptions(sep=sep)
+    errors = [refused(MalformedFileError, path, options=options)]
+    with pytest.raises(MalformedFileError) as caught:
+        whole(path, options=options)
+    for error in [*errors, caught.value]:
+        problem = f"a quoted cell from line 42 to line {last + 2} contains rows of the table"
+        assert problem in str(error)
+        assert error.place["line"] == 42
+        assert '"5""".' in error.hint
+
+
+@pytest.mark.parametrize("lines", ["Main Street, 12\nBerlin", "a\nb, c, d\n1, 2\ne", "x\n\n1\n"])
+def test_other_cells_of_several_lines_are_read(write, short_head, lines):
+    rows = [f'{i},"{lines}",{i * i % 7},"y"' for i in range(40)]
+    path = write("\n".join(["a,s,b,t", *rows, "", '4,"z",2,"a\nb"']))
+    assert len(whole(path).data) == len(read_all(opened(path))[0]) == 41
+
+
 def test_an_open_quote_is_found_without_reading_a_large_file(write, monkeypatch, short_head):
     monkeypatch.setattr(delimited_text, "LONGEST_ROW", 1000)
     error = refused(MalformedFileError, with_last_lines(write, '1,2,"y\n' + "1,2,x\n" * 2_000_000))
