@@ -176,7 +176,7 @@ class TableSchema:
             known = list(map(str, self.names)) if by_name and self.names is not None else None
             rows = rows_of(X, columns=known, na=self.na)
             self._warn_if_by_position(rows[1])
-        self.check_width(rows[0].shape[1])
+        self.check_width(rows[0].shape[1], rows[0].shape[0])
         if rows[1] is None and self.names is not None:
             self._warn("X does not have valid feature names", "with")
         return rows
@@ -191,17 +191,20 @@ class TableSchema:
             self.check_width(X.shape[1])
         return True
 
-    def check_width(self, p: int) -> None:
-        """Refuse a table with another number of columns.
+    def check_width(self, p: int, n: int | None = None) -> None:
+        """Refuse a table (n, p) with another number of columns.
 
         Raises
         ------
         ShapeError
         """
         if p != self.p:
+            hint = "give the columns that the model was fitted to, in their order"
+            if n is not None and n * p == self.p:
+                hint += "; if X is one case, such as an image, X.reshape(1, -1) makes one row of it"
             raise ShapeError(
                 f"X has {p} features, but {self.owner} is expecting {self.p} features as input",
-                hint="give the columns that the model was fitted to, in their order",
+                hint=hint,
             )
 
     def merged(self, other: TableSchema) -> TableSchema:

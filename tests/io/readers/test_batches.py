@@ -296,6 +296,10 @@ def test_batches_of_other_dimensions_are_refused(vector, one_row):
     with pytest.raises(ShapeError, match="batch 2: a batch has rows and columns") as caught:
         rows_of(numbers(1, p=2), vector)
     assert caught.value.hint == f"{one_row} makes one row of it."
+    vectors = np.empty(2, dtype=object)
+    vectors[:] = [np.ones(3), np.zeros(3)]
+    with pytest.raises(ShapeError, match=r"numpy.stack\(batch\) makes a row of each batch\[i\]"):
+        rows_of(vectors)
     with pytest.raises(ShapeError, match=r"\(2, 2, 2\)"):
         rows_of(np.ones((2, 2, 2)))
 

@@ -172,7 +172,7 @@ def test_xarray_arrays_are_read_and_datasets_refused():
         (X[0], r"ndarray has shape \(4,\)(?s:.*)X\.reshape\(1, -1\) is one row"),
         ([1.0, 2.0], r"list has shape \(2,\)(?s:.*)\[X\] is one row"),
         (pd.Series(X[0]), r"Series has shape \(4,\)(?s:.*)X\.to_frame\(\)\.T is one row"),
-        (np.ones((2, 3, 4)), r"X\.reshape\(len\(X\), -1\) makes a row of each"),
+        (np.ones((2, 3, 4)), r"X\.reshape\(len\(X\), -1\) makes a row of each.*reshape\(-1, 4\)"),
         (1.0, r"a float cannot be read as a table\nHint: give an array of shape"),
         ([[1, 2], [3]], "row 1 has 1 value, and row 0 has 2"),
         ({"a": [1, 2]}, r"a dict is not a table(?s:.*)pandas\.DataFrame\(X\)"),
@@ -254,6 +254,9 @@ def test_a_list_of_tables_is_refused_and_its_iterator_is_read(kind, rows):
         with pytest.raises(ParameterError, match="holds tables, and one table is needed") as caught:
             PCA(2).fit(given)
     assert "iter(X)" in caught.value.hint
+    are_images = kind == "array" and rows[0] == rows[1]
+    hint = "such as an image, numpy.stack(X).reshape(len(X), -1)"
+    assert (hint in caught.value.hint) == are_images
     model = PCA(2).fit(iter(tables))
     np.testing.assert_allclose(model.explained_variance_, PCA(2).fit(X).explained_variance_)
 

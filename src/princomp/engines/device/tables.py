@@ -88,7 +88,10 @@ def rows_of(X: Any, columns: Sequence[str] = ()) -> DistributedRows | None:
     if len(shape) != 2:
         hint = "rows of numbers: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row"
         if len(shape) > 2:
-            hint = "X.reshape(len(X), -1) makes a row of each X[i]"
+            hint = (
+                "X.reshape(len(X), -1) makes a row of each X[i]; X.reshape(-1, X.shape[-1]) keeps "
+                "the last axis as columns"
+            )
         raise ShapeError(f"Expected 2D array, got an array of shape {shape} instead", hint=hint)
     if hasattr(X, "detach"):
         X = X.detach()

@@ -22,7 +22,10 @@ _RESHAPE_HINT = (
     "Read it into a NumPy array x (netCDF: by xarray, which unpacks it, and .values), and give "
     "{rows}; or save these by numpy.save, and give the .npy file."
 )
-_FLATTEN_HINT = _RESHAPE_HINT.format(rows="x.reshape(len(x), -1), with a row for each x[i]")
+_FLATTEN_HINT = _RESHAPE_HINT.format(
+    rows="x.reshape(len(x), -1), with a row for each x[i], or x.reshape(-1, x.shape[-1]), with the "
+    "last axis as columns"
+)
 
 
 class Member(NamedTuple):

@@ -114,18 +114,29 @@ def shape_error(X: Any) -> ShapeError | None:
         elif hasattr(X, "to_frame"):
             column = "X.to_frame()"
         hint = f"Reshape your data: {as_one_row(X, 'X')} is one row, {column} one column"
-        if shape[0] and np.ndim(np.asarray(X)[0]) == 1:  # cells of objects
-            is_array = hasattr(X, "reshape") or hasattr(X, "to_frame")
-            cells = "X" if is_array else "numpy.asarray(X)"
-            hint = f"numpy.stack({cells}) makes a row of each X[i], which are vectors"
+        hint = stack_hint(X, "X") or hint
     elif hasattr(X, "dims") and hasattr(X, "stack"):
         stacked, time = _stacked(X, "X")
         hint = f"{stacked} makes a row for each {time!r}"
     else:
-        hint = f"{_as_code(X, 'X')}.reshape(len(X), -1) makes a row of each X[i]"
+        array = _as_code(X, "X")
+        hint = (
+            f"{array}.reshape(len(X), -1) makes a row of each X[i], such as an image; "
+            f"{array}.reshape(-1, {shape[-1]}) keeps the last axis as columns, such as the bands "
+            "of a pixel"
+        )
         if packing_of(X).changes_numbers:
             hint += "; unpack its numbers as its attributes say, or read it by xarray, which does"
     return ShapeError(problem, hint=hint)
+
+
+def stack_hint(data: Any, name: str) -> str | None:
+    """Hint on how to make a table of data of one dimension whose cells are vectors, if they are."""
+    if not len(data) or np.ndim(np.asarray(data)[0]) != 1:
+        return None
+    is_array = hasattr(data, "reshape") or hasattr(data, "to_frame")
+    cells = name if is_array else f"numpy.asarray({name})"
+    return f"numpy.stack({cells}) makes a row of each {name}[i], which are vectors"
 
 
 def _as_code(data: object, name: str) -> str:
