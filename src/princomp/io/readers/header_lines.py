@@ -43,6 +43,11 @@ def count_header_lines(dialect: Dialect, cells: list[list[str]], notes: list[str
     has_unit = _has_amounts(cells, dialect.number_format)
     if all(map(math.isnan, values)) and not has_unit:
         return 1
+    widths = {len(row) for row in cells[1:]}
+    # Names can be one fewer than fields, where rows have names. word2vec writes n and p first.
+    if len(widths) == 1 and (width := widths.pop()) > len(cells[0]) + 1:
+        line, fields = 1 + dialect.skip, counted(len(cells[0]), "field")
+        raise title_error(dialect, line, line + 1, width, fields=fields)
     fractions = any(x % 1 for x in values if math.isfinite(x))
     # Names are unique, and numbers as names (wavelengths, years) only rise or only fall.
     repeated = len(set(first)) < len(first)

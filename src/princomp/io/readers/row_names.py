@@ -34,6 +34,8 @@ _DATE_OR_TIME = re.compile(
 MIN_ROWS = 3
 # Fewest rows for a first column that counts up from a number other than 0 and 1.
 _MIN_COUNTED_ROWS = 5
+# Smallest share of text in a column of names: a vocabulary may have the words "nan" and "0.5".
+_MIN_TEXTS = 0.95
 # Fewest rows per repeated cell for a note that a column may be meant to name the rows.
 _MIN_ROWS_PER_REPEATED = 10
 # Fewest rows for a first column in other equal steps.
@@ -271,7 +273,9 @@ def _is_text(table: pa.Table, name: str, number_format: NumberFormat) -> bool:
     """Whether a column holds text, without empty cells, that may name the rows."""
     column = table.column(name)
     head = column[:100].to_pylist()
-    if not head or not all(cell and number_format.is_text(cell) for cell in head):
+    if not head or not all(head):
+        return False
+    if sum(map(number_format.is_text, head)) < _MIN_TEXTS * len(head):
         return False
     # Cells such as "12 kg", "1,5" and "5/60" are meant as numbers; 31.1.2024 only looks like one.
     if are_mostly_quantities(head) and not all(map(_DATE_OR_TIME.match, head)):

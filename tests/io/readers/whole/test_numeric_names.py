@@ -8,6 +8,7 @@ import pytest
 from file_cases import refused
 
 from helpers import read_whole
+from princomp import read_table
 from princomp.errors import MalformedFileError
 from princomp.io.readers.read_options import ReadOptions
 
@@ -126,3 +127,14 @@ def test_rows_of_numbers_are_read_without_a_question(write, name, written):
             continue
         text = "".join(",".join(line) + "\n" for line in lines)
         assert len(read_whole(write(text), options=ReadOptions(skip_end=0)).data) == len(data)
+
+
+def test_the_size_of_a_table_of_words_above_it_is_no_line_of_names(write):
+    """As word2vec writes it."""
+    lines = [f"word{i} {i}.5 {-i}.25 0.{i}" for i in range(12)]
+    path = write("\n".join(["12 3", *lines, ""]), "t.txt")
+    error = refused(MalformedFileError, path)
+    assert "line 1 has 2 fields, and lines from 2 on have 4" in str(error)
+    assert "skip=1" in error.hint
+    read = read_table(path, skip=1, header=False)
+    assert read.open(None).shape == (12, 3)

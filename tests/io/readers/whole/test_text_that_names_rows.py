@@ -58,6 +58,19 @@ def test_two_columns_of_text_name_no_rows(tmp_path):
     assert read_table(tmp_path / "t.csv").notes == ("left out 2 text columns: Date, c",)
 
 
+@pytest.mark.parametrize("word", ["nan", "NA", "null", "0.5", "7"])
+def test_words_that_look_like_numbers_or_missing_cells_name_rows(tmp_path, word):
+    words = [f"w{i}" for i in range(20)]
+    words[7] = word
+    table_of(words).to_csv(tmp_path / "t.csv", index=False)
+    read = read_whole(tmp_path / "t.csv", find_ids=True)
+    assert list(read.ids) == words
+    # An empty cell is no name, and most other cells must be text.
+    for other in ("", "12"):
+        table_of([*words[:12], other, *words[13:]]).to_csv(tmp_path / "t.csv", index=False)
+        assert read_whole(tmp_path / "t.csv", find_ids=True).ids is None
+
+
 @pytest.mark.parametrize("rows", [1, 2])
 def test_only_a_first_column_of_text_names_very_few_rows(write, rows):
     lines = ["fly,0.5,x,5", "flo,1.5,y,4"][:rows]
