@@ -397,6 +397,16 @@ ODD_FILES = [
         ids=[f"{name}, \n" for name in NAMES],
     ),
     OddFile(
+        "unpaired_quotes.csv",
+        "Names that begin with a quote, which take the rows between two of them as one cell",
+        delimited(
+            [*NAMES[:2], f'"{NAMES[2]}', *NAMES[3:6], f'"{NAMES[6]}', NAMES[7]],
+            header=("n", "height", "weight"),
+        ),
+        "refused with the lines",
+        question="a quoted cell from line 4 to line 8 contains rows of the table",
+    ),
+    OddFile(
         "ragged.csv",
         "A row with too few fields",
         PLAIN + "7\n",
