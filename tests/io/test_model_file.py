@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import pickle
 
@@ -257,6 +258,14 @@ def test_files_do_not_depend_on_the_free_memory(tmp_path):
         model.save(tmp_path / "m.pca")
         fitted[limit] = princomp.load(tmp_path / "m.pca").plan_.problem.memory_limit
     assert fitted == {None: None, "1GB": 10**9}
+
+
+@pytest.mark.parametrize("path", [b"model.pca", io.BytesIO(), None, 3])
+def test_what_is_no_path_is_refused(path):
+    for call in (princomp.load, PCA(1).fit(TALL).save):
+        with pytest.raises(ParameterError, match="by its path, got") as caught:
+            call(path)
+        assert "temporary file" in caught.value.hint
 
 
 # ---- altered files -----------------------------------------------------------------------

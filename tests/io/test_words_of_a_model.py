@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -74,3 +76,12 @@ def test_a_saved_robust_model_reads_files_with_the_words_of_its_fit(frame, table
     RobustPCA(2).fit(read_table(complete, na=["-9"])).save(tmp_path / "model.pca")
     with pytest.raises(NotFiniteError, match="NaN"):
         load(tmp_path / "model.pca").transform(table)
+
+
+@pytest.mark.parametrize("columns", ["abcd", "dcba"])
+def test_a_merged_model_keeps_the_words_of_both(columns, frame, table, tmp_path):
+    clean = PCA(2, missing="drop").fit(frame[INCOMPLETE[1] + 1 :][list(columns)])
+    marked = PCA(2, missing="drop").fit(read_table(table, na=["-9"]))
+    for one, other in ((clean, marked), (marked, clean)):
+        merged = copy.deepcopy(one).merge(other)
+        assert _incomplete(merged.transform(table)) == INCOMPLETE

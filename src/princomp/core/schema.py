@@ -211,7 +211,8 @@ class TableSchema:
         """Return the schema of the rows of two fits, which must have the same columns in one order.
 
         Columns without names are taken by position, with a warning. They get the names of the other
-        fit, so that later tables are compared with these.
+        fit, so that later tables are compared with these. Words for missing cells of either fit
+        count in later files.
 
         Raises
         ------
@@ -225,7 +226,8 @@ class TableSchema:
                     "only one of the two fits has names of columns, so columns are matched by "
                     "position"
                 )
-            return replace(self, names=other.names) if self.ignores_names(other.names) else self
+            names = other.names if self.ignores_names(other.names) else self.names
+            return replace(self, names=names, na=tuple(dict.fromkeys((*self.na, *other.na))))
         place = _differences(known, given) if named else {}
         what = [f"{which}: {', '.join(names)}" for which, names in place.items() if names]
         hint = "fit the same columns in the same order (columns=)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sklearn.exceptions import NotFittedError
@@ -146,8 +147,10 @@ def merge(self: P, other: PCA) -> P:
             "another fit to a fitted model: begin with the first model, as in first.merge(second)"
         )
     check_is_fitted(other)
-    order = self._schema.order_in(other._schema)
-    schema = self._schema if order is not None else self._schema.merged(other._schema)
+    order, other_schema = self._schema.order_in(other._schema), other._schema
+    if order is not None:
+        other_schema = replace(other_schema, names=self._schema.names)
+    schema = self._schema.merged(other_schema)
     request = Request.of(self)
     stream, added = _all_rows(self, request), _all_rows(other, Request.of(other), "the other fit")
     if order is not None:

@@ -29,7 +29,9 @@ from princomp.errors import (
     InputNotFoundError,
     ModelFileError,
     OutputError,
+    ParameterError,
     PrincompError,
+    class_words,
 )
 from princomp.io.atomic import PathLike, atomic_write
 from princomp.io.model_schema import Arrays, Document
@@ -232,9 +234,19 @@ def write(path: PathLike, arrays: Arrays, document: Document, *, overwrite: bool
     OutputError
         When it cannot be written.
     """
+    _check_path(path)
     content = encode_content(_MODEL, arrays, document)
     with atomic_write(path, force=overwrite) as stream:
         stream.write(content)
+
+
+def _check_path(path: object) -> None:
+    if not isinstance(path, str | os.PathLike):
+        raise ParameterError(
+            f"a model file is given by its path, got {class_words(path)}",
+            place={"parameter": "path"},
+            hint="for bytes in memory, write or read a temporary file",
+        )
 
 
 def read(path: PathLike, kinds: Mapping[str, Callable[[Arrays, Document], T]]) -> T:
@@ -249,12 +261,15 @@ def read(path: PathLike, kinds: Mapping[str, Callable[[Arrays, Document], T]]) -
 
     Raises
     ------
+    ParameterError
+        If ``path`` is not a path.
     InputNotFoundError
         When there is no such file.
     ModelFileError
         When the file is cut short, was changed, is not a model, has another major version, or
         holds an unknown estimator.
     """
+    _check_path(path)
     tensors, document = read_content(_MODEL, path)
     with refuse_malformed(_MODEL, path):
         # Files of formats 1.0 and 1.1 always hold a PCA and have no field "estimator".
