@@ -1,9 +1,9 @@
 """The group of all commands, and running one: exit codes, errors and signals.
 
 Data goes to stdout, everything else to stderr. With ``--json``, stdout gets exactly
-one document, even after an error. Exit codes: 0 success, 2 usage error, 65 bad data,
-66 no such input, 70 bug in princomp, 73 cannot create output, 74 input or output
-failed, 75 try again, 130 and 143 after signals.
+one document, even after an error, but none after a signal. Exit codes: 0 success, 2 usage
+error, 65 bad data, 66 no such input, 70 bug in princomp, 73 cannot create output, 74 input
+or output failed, 75 try again, 130 and 143 after signals.
 """
 
 from __future__ import annotations
