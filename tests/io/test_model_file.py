@@ -260,6 +260,21 @@ def test_files_do_not_depend_on_the_free_memory(tmp_path):
     assert fitted == {None: None, "1GB": 10**9}
 
 
+@pytest.mark.parametrize("kind", [PCA, princomp.KernelPCA, princomp.RobustPCA])
+def test_a_pickle_of_another_version_causes_a_warning(kind):
+    model = kind(1).fit(TALL)
+    content = pickle.dumps(model)
+    assert_array_equal(pickle.loads(content).transform(TALL), model.transform(TALL))
+    version = princomp.__version__.encode()
+    assert content.count(version) == 1
+    with pytest.warns(UserWarning, match=r"was pickled by version 9.9.9 .* model.save\(path\)"):
+        pickle.loads(content.replace(version, b"9.9.9"))
+    state = model.__getstate__()
+    del state["_version"]
+    with pytest.warns(UserWarning, match="by another version"):
+        kind().__setstate__(state)
+
+
 @pytest.mark.parametrize("path", [b"model.pca", io.BytesIO(), None, 3])
 def test_what_is_no_path_is_refused(path):
     for call in (princomp.load, PCA(1).fit(TALL).save):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.exceptions import NotFittedError
 
+from princomp import __version__
 from princomp.core import Fitted, FittedModel, TableSchema, checked_weights, refuse_iterator
 from princomp.engines import DistributedRows, as_distributed
 from princomp.errors import ParameterError, class_words, warn
@@ -116,6 +117,22 @@ class TableEstimator(Generic[M]):
     def _contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Arrays and a document of plain values, for a model file."""
         raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
+        return {**state, "_version": __version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        version = state.get("_version")
+        if version != __version__:
+            by = "another version" if version is None else f"version {version}"
+            warn(
+                f"this {type(self).__name__} was pickled by {by} of princomp, and this is version "
+                f"{__version__}: it may fail or give wrong results. Later versions read the files "
+                "of model.save(path)"
+            )
+        known = {name: value for name, value in state.items() if name != "_version"}
+        super().__setstate__(known)  # type: ignore[misc]
 
     # ---- the state of a fit --------------------------------------------------------------
 

@@ -132,6 +132,7 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
     Returns
     -------
     U : ndarray of shape (n, k)
+        Like ``s`` and ``Vt``, float32 if X is a dense float32 array, otherwise float64.
     s : ndarray of shape (k,)
         Descending, in the units of X.
     Vt : ndarray of shape (k, p)
