@@ -83,3 +83,20 @@ def test_a_column_of_times_causes_a_warning_unless_it_is_the_only_one(p, frame):
         PCA(1).fit(table)
     found = [str(one.message).partition(" only")[0] for one in caught]
     assert found == (["'time', the first column,"] if p > 1 else [])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_the_id_column_of_a_fit_may_be_in_new_frames(library):
+    """The command line sets it; the id can be a number."""
+    frame = pytest.importorskip(library).DataFrame
+    rows = {name: np.arange(12.0) ** k % 7 for k, name in enumerate("abc", start=1)}
+    model = PCA(2).fit(frame(rows))
+    model.id_column_ = "uid"
+    scores = model.transform(frame(rows))
+    with_ids = frame({"uid": np.arange(12) + 1000, **rows})
+    np.testing.assert_array_equal(model.transform(with_ids), scores)
+    with pytest.raises(ColumnError, match="'other'") as caught:
+        model.transform(frame({"other": np.arange(12), **rows}))
+    advice = "X[model.feature_names_in_]" if library == "pandas" else "X.select(list("
+    assert advice in caught.value.hint
+    assert model.partial_fit(with_ids).n_samples_ == 24

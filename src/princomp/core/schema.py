@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -258,6 +259,9 @@ class TableSchema:
 
     def _checked_frame(self, frame: Any) -> Any:
         """Return the columns of a frame that a fit uses, if they are those of this fit."""
+        if self.id_column is not None and self.id_column not in (self.names or ()):
+            with suppress(ValueError):  # a duplicate name, which is refused below
+                frame = nw.from_native(frame).drop(self.id_column, strict=False).to_native()
         # Leave out what the fit has left out; lazy frames have no shape.
         if hasattr(frame, "shape") and frame.shape[1] != self.p:
             frame = select_usable_columns(frame, self.names or ())
@@ -296,7 +300,8 @@ class TableSchema:
         advice = "give the columns of the fit, in their order"
         if not place["missing"]:
             names = "model.feature_names_in_"  # an array, which is no index of a table of pyarrow
-            advice += f": X.select(list({names}))" if hasattr(X, "select") else f": X[{names}]"
+            by_select = hasattr(X, "select") and not hasattr(X, "iloc")
+            advice += f": X.select(list({names}))" if by_select else f": X[{names}]"
         return ColumnError(message, place=place, hint="; ".join([*differences, advice]))
 
 

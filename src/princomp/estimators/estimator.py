@@ -148,7 +148,7 @@ class PCA(
     n_samples_ : int
         Number of rows used.
     n_dropped_ : int
-        Number of rows left out because of missing values.
+        Number of rows with a weight above zero that were left out because of missing values.
     imputed_ : Filled or None
         Record of the cells that were filled: number, share, iterations, convergence.
     feature_names_in_ : ndarray of shape (p,)
