@@ -3,6 +3,7 @@
 commands            the group of all commands, and running one: exit codes, errors, signals
 fitting             fit and resume; plan and choose, which help to decide before a fit
 models              show, merge, transform, inverse, rotate
+distances           T² and Q of rows, with their limits
 bootstrapping, plotting, reporting   bootstrap, plot, report
 demo                a first analysis of a table that comes with the package
 options             options that several commands share: of fits, of files, of reading tables

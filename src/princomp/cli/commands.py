@@ -24,6 +24,7 @@ import click
 from princomp import __version__, errors
 from princomp.cli.bootstrapping import bootstrap
 from princomp.cli.demo import demo
+from princomp.cli.distances import distances
 from princomp.cli.fitting import choose, fit, plan, resume
 from princomp.cli.hints import as_flags
 from princomp.cli.models import inverse, merge, rotate, show, transform
@@ -69,6 +70,7 @@ for _command in (
     resume,
     transform,
     inverse,
+    distances,
     show,
     merge,
     plan,

@@ -216,7 +216,7 @@ def _rows_key(model: Any) -> object:
 # ---- rows ---------------------------------------------------------------------------------
 
 
-_row_options = with_options(
+row_options = with_options(
     model_argument,
     files_argument,
     click.option(
@@ -228,7 +228,7 @@ _row_options = with_options(
 
 
 @command
-@_row_options
+@row_options
 def transform(model: Path, files: tuple[str, ...], **options: object) -> None:
     """Compute the scores of the rows of FILEs with MODEL.
 
@@ -243,7 +243,7 @@ def transform(model: Path, files: tuple[str, ...], **options: object) -> None:
 
 
 @command
-@_row_options
+@row_options
 def inverse(model: Path, files: tuple[str, ...], **options: object) -> None:
     """Turn scores back into rows in the units of the data.
 
@@ -296,10 +296,15 @@ def _load(model: Path, files: Sequence[str], options: dict[str, Any]) -> tuple[A
             place={"file": str(model)},
             hint="fit with -k 1 or more",
         )
+    check_row_output(model, files, options)
+    return pca, fitted
+
+
+def check_row_output(model: Path, files: Sequence[str], options: dict[str, Any]) -> None:
+    """Check the output of a command with ``row_options``, before any work."""
     if options["output"] is not None:
         io.table_format(options["output"])  # refuses endings of other files
         check_outputs([options["output"]], [model, *files], force=options["force"])
-    return pca, fitted
 
 
 # ---- rotated components -------------------------------------------------------------------

@@ -215,7 +215,7 @@ def write_rows(
         n, contents = _plain_rows(source, compute)
     else:
         target, force = sys.stdout.buffer if output is None else output, options["force"]
-        numbered = command == "transform"
+        numbered = command != "inverse"
         try:
             n = _write_blocks(target, source, compute, columns, force, numbered=numbered)
         except OutputError as error:
