@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from click.shell_completion import ShellComplete
 
-from command_line import ARRESTS, files_in
-from princomp import PCA, IncrementalPCA, KernelPCA
+from command_line import ARRESTS, files_in, write_csv
+from princomp import PCA, IncrementalPCA, KernelPCA, load
 from princomp.cli import commands
+from princomp.estimators.notebook import card
 
 EIGENVALUES = [2.4802416, 0.9897652, 0.3565632, 0.1734301]
 
@@ -196,3 +197,17 @@ def test_shells_complete_names_of_files(words):
     completion = ShellComplete(commands.cli, {}, "princomp", "_PRINCOMP_COMPLETE")
     found = completion.get_completions(before, incomplete)
     assert [(item.type, item.value) for item in found] == [("file", "t")]
+
+
+def test_fits_without_centring_say_so(princomp, tmp_path):
+    lines = [f"{i + 50},{i * i % 7 + 80},{i % 3}" for i in range(20)]
+    write_csv(tmp_path / "t.csv", "a,b,c", *lines)
+    fitted = princomp("fit", "t.csv", "--no-center", "-k", "2", "-m", "m.pca")
+    head = "20 rows × 3 columns, not centred, scale none: 2 components explain "
+    for done in (fitted, princomp("show", "m.pca")):
+        assert done.out.startswith(head)
+        assert done.out.split("\n")[0].endswith("% of the sum of squares about the origin")
+    assert "not centred, scale none" in card(load("m.pca"))
+    done = princomp("choose", "t.csv", "--no-center", "--rules", "kaiser")
+    assert "without centring, the first component is often close to the column means" in done.err
+    assert "centring" not in princomp("choose", "t.csv", "--rules", "kaiser").err

@@ -261,4 +261,9 @@ def choose(
     hint = reports.scale_hint(model)
     notes = [*source.notes, *notes_on_cells(core.fitted_model(model))]
     notes += [] if hint is None else [hint]
+    if options["no_center"]:
+        notes.append(
+            "without centring, the first component is often close to the column means, and some "
+            "rules keep it alone"
+        )
     print_result("choose", as_json, choices, seed=seed, **choices.to_dict(), notes=notes)

@@ -169,10 +169,13 @@ def print_summary(model: Any, angles: FloatArray | None = None) -> None:
     rows, (components, table) = fitted.n_samples, reports.rates_table(model)
     total = core.row_total(fitted.result.summary.rows, rows) if plain else ""
     count_as = f" (counted as {total})" if total else ""
+    kind, of_what = "robust, ", "the variance of most rows"
+    if plain:
+        kind, of_what = "" if fitted.result.centred else "not centred, ", fitted.result.total_words
     echo(
         f"{'unknown rows' if rows is None else counted(rows, 'row') + count_as} × "
-        f"{counted(fitted.schema.p, 'column')}, {'robust, ' * robust}scale {scale}: "
-        f"{_explained(fitted.k, table[: fitted.k, 1])}{' of most rows' * robust}"
+        f"{counted(fitted.schema.p, 'column')}, {kind}scale {scale}: "
+        f"{_explained(fitted.k, table[: fitted.k, 1])} of {of_what}"
     )
     if robust:
         count = int(model.outliers_.sum())
@@ -199,7 +202,8 @@ def _print_kernel_summary(model: KernelPCA) -> None:
         f"kernel {model.kernel}"
         f"{'' if gamma is None else f', gamma {gamma:.6g}'}"
         f"{'' if model.scale_ is None else ', scaled columns'}: "
-        f"{_explained(model.n_components_, model.explained_variance_ratio_)} in its feature space"
+        f"{_explained(model.n_components_, model.explained_variance_ratio_)} of the variance in "
+        "its feature space"
     )
     if error > 0:  # NaN without an estimate
         what = f"estimated relative error of the kernel matrix {error:.2%}"
@@ -212,7 +216,7 @@ def _print_kernel_summary(model: KernelPCA) -> None:
 
 def _explained(k: int, rates: FloatArray) -> str:
     verb = " explains" if k == 1 else "s explain"
-    return f"{k} component{verb} {percent(float(rates.sum()))} of the variance"
+    return f"{k} component{verb} {percent(float(rates.sum()))}"
 
 
 def _print_variances(names: list[str], table: FloatArray, k: int, resolution: float) -> None:

@@ -132,6 +132,11 @@ class Fitted:
         return frozen(self.spectrum.rates[: self.k].copy())
 
     @property
+    def total_words(self) -> str:
+        """What contribution rates are shares of."""
+        return "the variance" if self.centred else "the sum of squares about the origin"
+
+    @property
     def has_weights(self) -> bool:
         """Whether any row of the fit has a weight other than 1, as far as is known.
 

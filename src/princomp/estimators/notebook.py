@@ -68,13 +68,14 @@ def _head(model: PCA, fitted: Fitted) -> str:
     rows = "unknown rows" if fitted.n_samples is None else counted(fitted.n_samples, "row")
     scale = "none" if fitted.scale is None else model.scale
     scale = scale if isinstance(scale, str) else "given divisors"
+    centred = "" if fitted.centred else "not centred, "
     explain = "component explains" if fitted.k == 1 else "components explain"
     dropped = f" ({fitted.dropped:,} with missing values left out)" if fitted.dropped else ""
     filled = fitted.filled
     cells = f", {counted(filled.cells, 'missing cell')} filled" if filled and filled.cells else ""
     return (
-        f"{rows}{dropped} × {counted(fitted.p, 'column')}{cells}, scale {scale}: "
-        f"{fitted.k:,} {explain} {percent(float(fitted.rates.sum()))} of the variance"
+        f"{rows}{dropped} × {counted(fitted.p, 'column')}{cells}, {centred}scale {scale}: "
+        f"{fitted.k:,} {explain} {percent(float(fitted.rates.sum()))} of {fitted.total_words}"
     )
 
 
