@@ -65,8 +65,8 @@ def test_a_number_out_of_range_is_refused_with_the_range(k, solver, lowest, larg
 )
 def test_too_few_rows_for_a_variance_are_refused(total, n, dropped, message):
     with pytest.raises(ShapeError, match=message):
-        check_rows(SimpleNamespace(rows=total), n, dropped)
-    check_rows(SimpleNamespace(rows=2.0), n, dropped)
+        check_rows(SimpleNamespace(rows=total, count=n - dropped), n, dropped)
+    check_rows(SimpleNamespace(rows=2.0, count=2), n, dropped)
 
 
 def test_a_summary_of_no_rows_is_refused():

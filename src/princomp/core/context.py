@@ -328,7 +328,7 @@ def in_safe_range(
     return exponent, analysed.scaled(power), power if scale is None else scale * power
 
 
-def check_rows(summary: Summary | Pair, n: int, dropped: int) -> None:
+def check_rows(summary: Summary, n: int, dropped: int) -> None:
     """Raise an error if there are too few rows to compute a variance.
 
     Raises
@@ -337,9 +337,9 @@ def check_rows(summary: Summary | Pair, n: int, dropped: int) -> None:
     """
     if gives_variance(summary.rows):
         return
-    if dropped and n - dropped < 2:
+    if dropped and summary.count < 2:
         raise ShapeError(
-            f"{n - dropped} of {n} rows are left after dropping those with missing values; "
+            f"{summary.count} of {n} rows are left after dropping those with missing values; "
             "a variance needs at least 2",
             hint="fill the missing values, or leave out the columns that hold them",
         )

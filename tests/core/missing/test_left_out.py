@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from princomp import PCA
+from princomp.errors import ShapeError
 from princomp.summaries import block_rows
 
 KINDS = {
@@ -64,6 +65,13 @@ def test_rows_of_weight_zero_are_no_reason(rng):
     model = PCA(2, missing="drop").fit(X, sample_weight=weights)
     assert "missing values: 4; " in model.plan_.reasons[-1]
     assert "(4 of them lack only column 2)" in model.plan_.reasons[-1]
+
+
+def test_if_only_rows_of_weight_zero_are_complete_no_rows_are_left(rng):
+    X, weights = rng.standard_normal((40, 3)), np.ones(40)
+    X[16:, 1], weights[:16] = np.nan, 0.0
+    with pytest.raises(ShapeError, match="0 of 40 rows are left after dropping"):
+        PCA(2, missing="drop").fit(X, sample_weight=weights)
 
 
 @pytest.mark.parametrize("solver", ["auto", "covariance_eigh", "full", "lanczos", "randomized"])
