@@ -14,7 +14,7 @@ import pytest
 
 import princomp
 from command_line import ENVIRONMENT, ROOT
-from princomp import PCA, KernelPCA, diagnostics as d, load, read_table
+from princomp import PCA, KernelPCA, diagnostics as d, load, plots, read_table, report
 from princomp.errors import ColumnError, ParameterError, ShapeError
 
 STATES = ROOT / "examples" / "usarrests.csv"
@@ -115,6 +115,34 @@ def test_mismatched_row_labels_are_refused(frames, model):
     with pytest.raises(ParameterError, match=r"row labels of data\['g'\] differ") as caught:
         d.metadata(model, X, {"g": group.sort_values(), "n": np.arange(50)})
     assert "use data['g'].loc[X.index]" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        d.rows,
+        d.distances,
+        d.contributions,
+        d.outliers,
+        report,
+        plots.scores,
+        plots.biplot,
+        plots.outliers,
+    ],
+    ids=lambda call: call.__name__,
+)
+def test_ids_with_the_labels_of_other_rows_are_refused(call, frames, model):
+    """Else rows would get the names of others, as in every other call that takes a series."""
+    X = frames["pandas"].set_index("State")
+    ids = pd.Series([f"{state}@x" for state in X.index], index=X.index)
+    call(model, X, ids=ids)
+    call(model, X, ids=ids.set_axis(range(50)))  # no label of X: by position
+    with pytest.raises(ParameterError, match="index of ids is that of X in another order") as error:
+        call(model, X, ids=ids[::-1])
+    assert error.value.place == {"parameter": "ids"}
+    assert "give ids.loc[X.index], or ids.to_numpy()" in error.value.hint
+    with pytest.raises(ParameterError, match="index of ids has 40 of the 50 labels of X"):
+        call(model, X, ids=pd.Series(range(50), index=[*X.index[10:], *range(10)]))
 
 
 @pytest.mark.parametrize("kind", FRAMES)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from princomp.core import (
     FILL_METHODS,
     Fitted,
-    check_index_of_weights,
+    check_index,
     checked_weights,
     fitted_model,
 )
@@ -104,7 +104,8 @@ class RowReader:
         """
         if isinstance(model, PCA):
             fitted_of(model).require_mean()
-        check_index_of_weights(X, weights)
+        check_index(X, weights)
+        check_index(X, ids, "ids")
         column = ids if isinstance(ids, str) else None
         wrapped = frame_of(X)
         kind = index = names = None
