@@ -293,3 +293,31 @@ def test_labels_that_a_library_does_not_take_are_text(kind, rng):
     ):
         names = d.rows(model, X.set_index(index), frame=kind)["row"]
         assert (names.to_pylist() if kind == "pyarrow" else names.to_list())[0] == first
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_a_missing_id_leaves_the_others_exact(kind, rng, tmp_path):
+    X = pd.DataFrame(rng.standard_normal((6, 3)), columns=list("abc"))
+    model = PCA(2).fit(X)
+    names = [None, *(2**60 + i for i in range(5))]  # float64 would merge them
+    ids = pd.Series(names, dtype="Int64")
+    X.assign(uid=ids).to_parquet(tmp_path / "x.parquet", index=False)
+    tables = [
+        d.distances(model, X.set_index(pd.Index(ids)), frame=kind),
+        d.distances(model, X.set_index(pd.Index(names, dtype=object)), frame=kind),
+        d.distances(model, X, ids=ids, frame=kind),
+        d.distances(model, X.assign(uid=ids), ids="uid", frame=kind),
+        d.distances(model, tmp_path / "x.parquet", ids="uid", frame=kind),
+    ]
+    for table in tables:
+        found = table["row"]
+        assert (found.to_pylist() if kind == "pyarrow" else found.to_list()) == names
+    for dtype in (object, "string", "category"):
+        text = X.set_index(pd.Index(["a", None, "b", "c", "d", "e"], dtype=dtype))
+        found = d.distances(model, text, frame=kind)["row"]
+        if kind == "pandas":
+            assert found.isna().tolist() == [False, True, *[False] * 4]
+        else:
+            assert found.null_count == 1 if kind == "pyarrow" else found.null_count() == 1
+    exact = d.distances(model, X.set_index(pd.Index(names[1:] + [1], dtype="Int64")))["row"]
+    assert exact.dtype == np.int64

@@ -134,7 +134,8 @@ class RowReader:
             if n is not None and len(names) != n:
                 raise _wrong_id_count(len(names), n)
         elif names is None and index is not None:
-            names = index.to_numpy()
+            # With a missing one, pandas would make integers float64, which merges large ones.
+            names = index.to_numpy(object if index.dtype.kind in "iu" and index.hasnans else None)
         weights = checked_weights(weights, n)
         frame = checked_frame(frame, model, kind)
         if frame == "listing" and names is not None:
