@@ -319,5 +319,5 @@ def test_a_missing_id_leaves_the_others_exact(kind, rng, tmp_path):
             assert found.isna().tolist() == [False, True, *[False] * 4]
         else:
             assert found.null_count == 1 if kind == "pyarrow" else found.null_count() == 1
-    exact = d.distances(model, X.set_index(pd.Index(names[1:] + [1], dtype="Int64")))["row"]
+    exact = d.distances(model, X.set_index(pd.Index([*names[1:], 1], dtype="Int64")))["row"]
     assert exact.dtype == np.int64
