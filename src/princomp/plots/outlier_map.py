@@ -149,7 +149,9 @@ def _control_distances(
         control_limits = limits(model, _DEFAULT_LEVEL if level is None else level)
     level, (t2_limit, q_limit) = control_limits.level, control_limits.of(training=training)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "(T²|Q) has no limit")  # a note says so
+        # Notes say so.
+        warnings.filterwarnings("ignore", "(T²|Q) has no limit")
+        warnings.filterwarnings("ignore", ".* of X ha(s|ve) .* without T² and Q")
         table = distances(model, X, level=level, training=training, ids=ids, frame="listing")
     notes = [
         f"no limit of {'T²' if statistic == 't2' else 'Q'}: {reason}"
