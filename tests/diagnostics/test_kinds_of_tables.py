@@ -321,3 +321,5 @@ def test_a_missing_id_leaves_the_others_exact(kind, rng, tmp_path):
             assert found.null_count == 1 if kind == "pyarrow" else found.null_count() == 1
     exact = d.distances(model, X.set_index(pd.Index([*names[1:], 1], dtype="Int64")))["row"]
     assert exact.dtype == np.int64
+    pairs = d.distances(model, X, ids=[np.array([i, i]) for i in range(6)], frame="pandas")["row"]
+    assert [pair.tolist() for pair in pairs] == [[i, i] for i in range(6)]

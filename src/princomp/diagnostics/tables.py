@@ -207,7 +207,7 @@ def _frame_column(column: NDArray[np.object_], kind: str) -> list[Any] | NDArray
         return np.array([], dtype=str)  # an empty list has no type
     types = {type(value) for value in values if value is not None}
     if len(types) <= 1 and (kind == "pandas" or all(issubclass(t, _SCALARS) for t in types)):
-        if kind == "pandas" and None in values and all(issubclass(t, Integral) for t in types):
+        if kind == "pandas" and all(issubclass(t, Integral) for t in types) and None in values:
             return np.array(values, dtype=object)  # float64, which pandas chooses, merges large ids
         return values
     return [None if value is None else str(value) for value in values]
