@@ -179,6 +179,17 @@ def test_missing_cells_at_transform(princomp, model, tmp_path):
     assert princomp("rotate", "varimax", "drop.pca", "t.csv").err == f"note: {note}\n"
 
 
+def test_names_that_repeat_are_noted(princomp, tmp_path):
+    """Scores cannot be joined by such names."""
+    rows = [f"{i % 3},{i * i % 7},{i % 5}" for i in range(12)]
+    write_csv(tmp_path / "r.csv", "IID,a,b", *rows)
+    note = "names of rows in 'IID' repeat: 3 of 12 differ"
+    args = ("fit", "r.csv", "--id", "IID", "-k", 1, "-m", "r.pca", "-o", "r")
+    assert note in princomp(*args, "--json").document["notes"]
+    assert f"note: {note}\n" in princomp("transform", "r.pca", "r.csv").err
+    assert "repeat" not in princomp(*args, "--no-scores", "--force").err
+
+
 def test_rows_with_filled_cells_are_counted(princomp, tmp_path):
     names = "State,Murder,Assault,UrbanPop,Rape"
     args = ("--id", "State", "-k", 2, "--missing", "em", "-m", "em.pca", "-o", "em")

@@ -28,9 +28,8 @@ from princomp.cli.hints import as_flags
         ("such as n_components=2; 0 fills cells with column means", "such as -k 2"),
         ("use model.truncated(2), or fit with n_components=2", "fit with -k 2"),
         (
-            "there are too few different rows; use the fixed divisors of the model, "
-            "scale=model.scale_",
-            "there are too few different rows",
+            "fit with constant='zero', or with the fixed divisors of the model, scale=model.scale_",
+            "fit with --constant zero",
         ),
         ("exclude=['zip, code', 'b']", """--exclude '"zip, code",b'"""),
         ("exclude=['zip [x]'] leaves", "--exclude 'zip [x]' leaves"),

@@ -239,8 +239,10 @@ def test_invalid_arguments_are_refused(normal):
     with pytest.raises(ParameterError, match=r"what must be one of .* got 'axes'"):
         bootstrap(normal, n=10).to_frame("axes")
     few = np.array([[1.0, 2], [1, 3], [1, 5], [2, 9]])
-    with pytest.raises(ConstantColumnError, match="in a resample"):
+    with pytest.raises(ConstantColumnError, match="in a resample") as caught:
         bootstrap(few, n=200, scale="unit")
+    assert "fit with constant='zero', or with the fixed divisors" in caught.value.hint
+    assert bootstrap(few, n=200, scale="unit", constant="zero").n == 200
 
 
 def test_a_far_row_of_small_weight_makes_no_column_constant(rng):

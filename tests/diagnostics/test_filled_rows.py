@@ -77,7 +77,8 @@ def test_complete_rows_have_the_limits_of_the_model(model):
     rows[3] = np.nan
     for training in (False, True):
         found = limits(model, 0.9)
-        table = distances(model, rows, level=0.9, training=training, frame="listing")
+        with pytest.warns(UserWarning, match="1 row of X has no known cells and is without T²"):
+            table = distances(model, rows, level=0.9, training=training, frame="listing")
         assert table["filled"].tolist() == [0, 4, 0, 0, 0]
         for name, expected in zip(("t2", "q"), found.of(training=training), strict=True):
             assert (table[f"{name}_limit"][[0, 2, 3, 4]] == expected).all()
@@ -129,9 +130,11 @@ def test_distances_without_a_level_warn_of_filled_cells(model):
     rows = normal_rows(5, 8)
     rows[[1, 2], 0] = np.nan
     rows[3] = np.nan
-    with pytest.warns(UserWarning, match="cells of 2 rows of X were filled") as caught:
+    with pytest.warns(UserWarning, match="of X") as caught:
         table = distances(model, rows, frame="listing")
-    assert len(caught) == 1
+    messages = sorted(str(one.message) for one in caught)
+    assert messages[0] == "1 row of X has no known cells and is without T² and Q (NaN)"
+    assert messages[1].startswith("cells of 2 rows of X were filled")
     assert table["filled"].tolist() == [0, 1, 1, 0, 0]
     assert table.columns == ["row", "t2", "q", "filled"]
 

@@ -14,7 +14,7 @@ import pytest
 
 import princomp
 from command_line import ENVIRONMENT, ROOT
-from princomp import PCA, KernelPCA, diagnostics as d, load, read_table
+from princomp import PCA, KernelPCA, diagnostics as d, load, plots, read_table, report
 from princomp.errors import ColumnError, ParameterError, ShapeError
 
 STATES = ROOT / "examples" / "usarrests.csv"
@@ -115,6 +115,34 @@ def test_mismatched_row_labels_are_refused(frames, model):
     with pytest.raises(ParameterError, match=r"row labels of data\['g'\] differ") as caught:
         d.metadata(model, X, {"g": group.sort_values(), "n": np.arange(50)})
     assert "use data['g'].loc[X.index]" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        d.rows,
+        d.distances,
+        d.contributions,
+        d.outliers,
+        report,
+        plots.scores,
+        plots.biplot,
+        plots.outliers,
+    ],
+    ids=lambda call: call.__name__,
+)
+def test_ids_with_the_labels_of_other_rows_are_refused(call, frames, model):
+    """Else rows would get the names of others, as in every other call that takes a series."""
+    X = frames["pandas"].set_index("State")
+    ids = pd.Series([f"{state}@x" for state in X.index], index=X.index)
+    call(model, X, ids=ids)
+    call(model, X, ids=ids.set_axis(range(50)))  # no label of X: by position
+    with pytest.raises(ParameterError, match="index of ids is that of X in another order") as error:
+        call(model, X, ids=ids[::-1])
+    assert error.value.place == {"parameter": "ids"}
+    assert "give ids.loc[X.index], or ids.to_numpy()" in error.value.hint
+    with pytest.raises(ParameterError, match="index of ids has 40 of the 50 labels of X"):
+        call(model, X, ids=pd.Series(range(50), index=[*X.index[10:], *range(10)]))
 
 
 @pytest.mark.parametrize("kind", FRAMES)
@@ -265,3 +293,33 @@ def test_labels_that_a_library_does_not_take_are_text(kind, rng):
     ):
         names = d.rows(model, X.set_index(index), frame=kind)["row"]
         assert (names.to_pylist() if kind == "pyarrow" else names.to_list())[0] == first
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_a_missing_id_leaves_the_others_exact(kind, rng, tmp_path):
+    X = pd.DataFrame(rng.standard_normal((6, 3)), columns=list("abc"))
+    model = PCA(2).fit(X)
+    names = [None, *(2**60 + i for i in range(5))]  # float64 would merge them
+    ids = pd.Series(names, dtype="Int64")
+    X.assign(uid=ids).to_parquet(tmp_path / "x.parquet", index=False)
+    tables = [
+        d.distances(model, X.set_index(pd.Index(ids)), frame=kind),
+        d.distances(model, X.set_index(pd.Index(names, dtype=object)), frame=kind),
+        d.distances(model, X, ids=ids, frame=kind),
+        d.distances(model, X.assign(uid=ids), ids="uid", frame=kind),
+        d.distances(model, tmp_path / "x.parquet", ids="uid", frame=kind),
+    ]
+    for table in tables:
+        found = table["row"]
+        assert (found.to_pylist() if kind == "pyarrow" else found.to_list()) == names
+    for dtype in (object, "string", "category"):
+        text = X.set_index(pd.Index(["a", None, "b", "c", "d", "e"], dtype=dtype))
+        found = d.distances(model, text, frame=kind)["row"]
+        if kind == "pandas":
+            assert found.isna().tolist() == [False, True, *[False] * 4]
+        else:
+            assert found.null_count == 1 if kind == "pyarrow" else found.null_count() == 1
+    exact = d.distances(model, X.set_index(pd.Index([*names[1:], 1], dtype="Int64")))["row"]
+    assert exact.dtype == np.int64
+    pairs = d.distances(model, X, ids=[np.array([i, i]) for i in range(6)], frame="pandas")["row"]
+    assert [pair.tolist() for pair in pairs] == [[i, i] for i in range(6)]

@@ -199,6 +199,22 @@ def test_too_few_rows_have_no_limit_of_t2(n, rng):
         outliers(model, X)
     assert "too few" in str(caught.value)
     assert "do not vary outside" in str(caught.value)
+    assert "keep fewer components" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("model", "hint"),
+    [
+        (PCA(2).fit(np.ones((10, 3))), "fit rows that vary"),
+        (PCA(2, center=False).fit(np.eye(3)), "fit with center=True"),
+        (PCA.from_covariance(np.diag([3.0, 2.0]), mean=[0.0, 0.0]), "give n_samples="),
+    ],
+    ids=["no variance", "uncentred", "unknown number of rows"],
+)
+def test_a_hint_for_missing_limits_follows_from_the_reasons(model, hint):
+    with pytest.raises(NotAvailableError, match="neither T² nor Q has a limit") as caught:
+        outliers(model, np.ones((2, model.n_features_in_)))
+    assert caught.value.hint.startswith(hint)
 
 
 def test_one_more_row_gives_a_limit_of_t2(rng):
@@ -353,6 +369,9 @@ def test_rows_with_missing_values_are_skipped_and_counted(arrests):
     model = PCA(2, scale="unit", missing="drop").fit(arrests)
     with_nan = arrests.copy()
     with_nan[[1, 5], 0] = np.nan
+    with pytest.warns(UserWarning, match="2 rows of X have missing values and are without T²"):
+        table = distances(model, with_nan, frame="listing")
+    assert np.isnan(table["t2"]).sum() == np.isnan(table["q"]).sum() == 2
     with pytest.warns(UserWarning, match="2 rows of X have missing values and are skipped"):
         table = outliers(model, with_nan, frame="listing")
     assert table["position"].tolist() == [38]
@@ -369,7 +388,8 @@ def test_rows_with_missing_values_have_no_q_if_all_components_are_kept(arrests):
     model = PCA(4, missing="drop").fit(arrests)
     X = arrests.copy()
     X[3, 1] = np.nan
-    table = distances(model, X, frame="listing")
+    with pytest.warns(UserWarning, match="1 row of X has missing values and is without T²"):
+        table = distances(model, X, frame="listing")
     assert np.flatnonzero(np.isnan(table["t2"])).tolist() == [3]
     np.testing.assert_array_equal(table["q"], np.where(np.arange(50) == 3, np.nan, 0.0))
     assert np.isnan(contributions(model, X[3:4], form="wide", frame="listing")["q_x0"]).all()

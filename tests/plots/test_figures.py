@@ -258,6 +258,22 @@ def test_filled_rows_are_scaled_to_the_limits_of_complete_rows(arrests):
     assert "filled" not in text_of(plots.outliers(model, arrests))
 
 
+def test_filled_rows_without_limits_are_not_beyond_those_of_complete_rows(rng):
+    axes = rng.standard_normal((2, 60))
+    X = rng.standard_normal((40, 2)) @ axes * 9.0 + rng.standard_normal((40, 60))
+    X[39] *= 5.0
+    X[range(40), range(40)] = np.nan
+    model = PCA(2, missing="em", svd_solver="lanczos").fit(X)
+    far = np.vstack([X, axes[:1] * 99.0])
+    for rows, count in ((X, ""), (far, "1 of 1 row is beyond a limit")):
+        with pytest.warns(UserWarning, match="40 rows of X with filled cells have no limits"):
+            shown = text_of(plots.outliers(model, rows))
+        assert "40 rows with filled cells: no limits" in shown
+        assert "within the limits" not in shown
+        assert count in shown
+        assert ("beyond a limit" in shown) == bool(count)
+
+
 def test_labels_stay_with_their_rows_if_others_are_left_out(arrests, states):
     X = arrests.copy()
     X[3, 1] = np.nan

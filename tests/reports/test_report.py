@@ -229,6 +229,40 @@ def test_only_limits_that_exist_are_mentioned(arrests, draw_only):
     assert texts("none_beyond", "95%", ["T²", "Q"]) == both
 
 
+def test_rows_without_limits_are_not_said_to_be_within_them(rng, draw_only):
+    """Filled rows have limits of their own, which some fits cannot compute."""
+    draw_only("outliers")
+    axes = rng.standard_normal((2, 60))
+    X = rng.standard_normal((40, 2)) @ axes * 9.0 + rng.standard_normal((40, 60))
+    X[39] *= 5.0
+    X[range(40), range(40)] = np.nan
+    model = PCA(2, missing="em", svd_solver="lanczos").fit(X)
+
+    def read(rows):
+        with pytest.warns(UserWarning, match="rows of X with filled cells have no limits"):
+            page = Page(report(model, rows))
+        labels = [attributes.get("aria-label", "") for _, attributes in page.tags]
+        return page, next(label for label in labels if label.startswith("T squared of"))
+
+    page, label = read(X)
+    assert "Neither T² nor Q of any row has a limit, so outliers cannot be identified." in page.text
+    assert "Missing cells of 40 rows were filled. Limits of complete rows do not" in page.text
+    assert "beyond" not in label
+    assert not re.search("beyond (the|a) 95% limit", page.text)
+    t2 = page.column("table-rows", len(page.tables["table-rows"][0]) - 3)
+    assert t2 == sorted(t2, reverse=True)
+
+    complete = rng.standard_normal((2, 60))
+    page, label = read(np.vstack([X, complete]))
+    assert "0 / 2" in page.text
+    assert "tested rows beyond a 95% limit" in page.text
+    assert "No tested row (2 of 42) is beyond the 95% limit of T²." in page.text
+    assert label.endswith("; 0 rows beyond a limit.")
+    page, label = read(np.vstack([X, axes[:1] * 99.0, complete]))
+    assert "1 of 3 tested rows (33.3%) is beyond a 95% limit: row 40." in page.text
+    assert label.endswith("; 1 row beyond a limit.")
+
+
 def test_a_row_whose_distances_overflow_is_counted(arrests):
     X = arrests.copy()
     X[3] = 1e160

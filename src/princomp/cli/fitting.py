@@ -44,7 +44,13 @@ from princomp.cli.output import (
     print_summary,
     progress_bar,
 )
-from princomp.cli.results import check_outputs, folder_notes, result_files, write_results
+from princomp.cli.results import (
+    check_outputs,
+    folder_notes,
+    notes_on_ids,
+    result_files,
+    write_results,
+)
 from princomp.errors import InputNotFoundError, did_you_mean
 
 if TYPE_CHECKING:
@@ -166,6 +172,8 @@ def _write_outputs(
         del outputs["scores"]
         left_out = "no scores" if outputs.pop("outliers", None) is None else "no scores or outliers"
         notes.append(f"standard input can be read only once: {left_out} were written")
+    if "scores" in outputs:
+        notes += notes_on_ids(source)
     if "scores" in outputs and source.id_column is not None and options["format"] == "npy":
         notes.append("npy files hold numbers only: the ids are not in scores.npy")
     with io.all_or_none():

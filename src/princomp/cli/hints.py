@@ -50,7 +50,7 @@ _PYTHON_ONLY = (
     " (or model.rescaled('unit'))",
     ", and ids='column' takes the names of rows from a column",
     "; 0 fills cells with column means",  # -k 0 is refused
-    "; use the fixed divisors of the model, scale=model.scale_",
+    ", or with the fixed divisors of the model, scale=model.scale_",
 )
 _TRUNCATED = re.compile(r"(?:use )?model\.truncated\(\d+\), or ")
 _OF_FRAME = re.compile(r"; of a frame, drop\(columns=\[.*\]\) does")

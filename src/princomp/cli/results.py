@@ -195,6 +195,14 @@ def notes_on_rows(fitted: core.FittedModel[Any], source: io.Source) -> list[str]
     return counted.notes()
 
 
+def notes_on_ids(source: io.Source) -> list[str]:
+    """Note that names of rows repeat, if they are in memory."""
+    ids = getattr(source, "ids", None)
+    if ids is None or (different := len(set(map(str, ids)))) == len(ids):
+        return []
+    return [f"names of rows in {source.id_column!r} repeat: {different:,} of {len(ids):,} differ"]
+
+
 def write_rows(
     command: str,
     source: io.Source,
@@ -225,6 +233,7 @@ def write_rows(
         contents = {"files": {"data": output}}
     if isinstance(compute, IncompleteRows):
         notes += compute.notes()
+    notes += notes_on_ids(source)
     contents = {"rows": n, "columns": columns, "notes": notes, **contents}
     print_result(command, as_json, list_files=False, **contents)
 

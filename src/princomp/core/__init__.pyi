@@ -74,7 +74,7 @@ from .stream import Stream as Stream
 from .weights import (
     are_frequencies as are_frequencies,
     attach_weights as attach_weights,
-    check_index_of_weights as check_index_of_weights,
+    check_index as check_index,
     check_total_weight as check_total_weight,
     checked_weights as checked_weights,
     row_total as row_total,

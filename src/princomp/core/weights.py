@@ -44,7 +44,7 @@ def attach_weights(
     """
     rows = None if sample_weight is None else as_distributed(X)
     if rows is None:
-        check_index_of_weights(X, sample_weight)
+        check_index(X, sample_weight)
         return X, sample_weight
     # ``index`` of lists and tuples is a method.
     labels = getattr(sample_weight, "index", None)
@@ -55,17 +55,18 @@ def attach_weights(
     return rows.weighted(sample_weight), None
 
 
-def check_index_of_weights(X: object, sample_weight: SampleWeight) -> None:
-    """Raise an error if a series of weights has labels of the frame ``X`` in other places.
+def check_index(X: object, values: object, name: str = WEIGHTS["parameter"]) -> None:
+    """Raise an error if a series of values has labels of the frame ``X`` in other places.
 
-    Weights with an index that has no label of ``X`` belong to the rows by position.
+    Values with an index that has no label of ``X`` belong to the rows by position. ``name`` is that
+    of the parameter.
 
     Raises
     ------
     ParameterError
     """
     index: Any = getattr(X, "index", None)
-    labels: Any = getattr(sample_weight, "index", None)
+    labels: Any = getattr(values, "index", None)
     if not (hasattr(index, "intersection") and hasattr(labels, "intersection")):
         return
     if index.equals(labels) or len(index) != len(labels):
@@ -73,17 +74,17 @@ def check_index_of_weights(X: object, sample_weight: SampleWeight) -> None:
     common = len(index.intersection(labels))
     if not common:
         return
-    by_position = "sample_weight.to_numpy() if only the index is wrong"
-    if not index.is_unique:  # then labels do not say which weight belongs to which row
-        problem = "the index of sample_weight is not that of X, which has repeated labels"
-        hint = "give the weights in the order of the rows"
+    if not index.is_unique:  # then labels do not say which value belongs to which row
+        problem = f"the index of {name} is not that of X, which has repeated labels"
+        hint = "give the values in the order of the rows"
     elif common == len(index):
-        problem = "the index of sample_weight is that of X in another order"
-        hint = "give sample_weight.loc[X.index]"
+        problem = f"the index of {name} is that of X in another order"
+        hint = f"give {name}.loc[X.index]"
     else:
-        problem = f"the index of sample_weight has {common:,} of the {len(index):,} labels of X"
-        hint = "give the weights of these rows, such as w.loc[X.index] of a series w of all weights"
-    raise ParameterError(problem, place=WEIGHTS, hint=f"{hint}, or {by_position}")
+        problem = f"the index of {name} has {common:,} of the {len(index):,} labels of X"
+        hint = "give the values of these rows, such as s.loc[X.index] of a series s for all rows"
+    by_position = f"{name}.to_numpy() if only the index is wrong"
+    raise ParameterError(problem, place={"parameter": name}, hint=f"{hint}, or {by_position}")
 
 
 def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:

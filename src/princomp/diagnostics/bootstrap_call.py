@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from princomp.core import (
-    check_index_of_weights,
+    check_index,
     checked_weights,
     fitted_model,
     is_number,
@@ -182,7 +182,7 @@ def _model_and_rows(
             hint="give all rows or a sample as a dense array: X.toarray(), or X.compute() for "
             "Dask; in a file, store the matrix dense",
         )
-    check_index_of_weights(X, sample_weight)
+    check_index(X, sample_weight)
     weights = checked_weights(sample_weight, len(data))
     if np.isnan(data).any():
         if model.missing != "drop":

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.diagnostics.models import feature_names
-from princomp.diagnostics.tables import frame_of
+from princomp.diagnostics.tables import frame_of, is_missing
 from princomp.errors import ColumnError, NotFiniteError, ParameterError, ShapeError, row_words
 from princomp.io import (
     Origin,
@@ -199,7 +199,7 @@ def _read_cells(cells: Any) -> _Cells:
         if series.dtype.is_numeric():
             return _Cells("numeric", series.cast(nw.Float64()).to_numpy())
         if isinstance(series.dtype, _CATEGORICAL_TYPES):
-            values = [None if _is_missing(cell) else cell for cell in series.to_list()]
+            values = [None if is_missing(cell) else cell for cell in series.to_list()]
             order = series.dtype.categories if isinstance(series.dtype, nw.Enum) else ()
             return _Cells("categorical", values, order)
         if not isinstance(series.dtype, nw.Object):
@@ -220,7 +220,7 @@ def _read_cells(cells: Any) -> _Cells:
         return _Cells("categorical", array.tolist())
     if array.dtype.kind != "O":
         return _Cells(str(array.dtype), array)
-    values = [None if _is_missing(cell) else cell for cell in array]
+    values = [None if is_missing(cell) else cell for cell in array]
     present = [value for value in values if value is not None]
     booleans = any(isinstance(value, bool | np.bool_) for value in present)
     if not booleans and all(isinstance(value, int | float | np.number) for value in present):
@@ -245,13 +245,6 @@ def _as_float(value: Any) -> float:
         return np.nan if value is None else float(value)
     except OverflowError:
         return np.inf if value > 0 else -np.inf
-
-
-def _is_missing(cell: object) -> bool:
-    try:
-        return cell is None or bool(cell != cell)
-    except (TypeError, ValueError):  # pandas.NA is neither equal nor unequal
-        return str(cell) == "<NA>"
 
 
 def _extra_column(name: str, column: _Cells, as_categories: bool, what: str) -> ExtraColumn:

@@ -430,8 +430,8 @@ def _divisors(
             raise ConstantColumnError(
                 f"in a resample: {error.message}",
                 place=error.place,
-                hint="there are too few different rows; use the fixed divisors of the model, "
-                "scale=model.scale_",
+                hint="the resample lacks the few rows where this column differs; fit with "
+                "constant='zero', or with the fixed divisors of the model, scale=model.scale_",
             ) from None
         divisors_by_resample.append(divisor)
     return np.array(divisors_by_resample)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core import fitted_model
+from princomp.core import Fitted, fitted_model
 from princomp.diagnostics.arguments import check_count, shared_docs
 from princomp.diagnostics.control_limits import limits
 from princomp.diagnostics.models import fitted_of, variable_names
@@ -52,7 +52,8 @@ def distances(
         ``row``; ``t2``: Σ t²/λ, without unit, over the components above the fit's
         resolution; ``q``: ‖x − x̂‖² in squared units of the analysed columns, with x̂ from
         the same components (zero if there are p of them). With a level, ``t2_limit`` and
-        ``q_limit``; NaN, with a warning, if there is no limit. If the model has
+        ``q_limit``; NaN, with a warning, if there is no limit. Rows without scores have
+        NaN; a warning counts them. If the model has
         ``missing="em"`` or ``"nipals"``, ``filled``: the number of filled cells. Filled
         cells have almost no residuals, and scores from few cells are near zero ("em") or vary
         more ("nipals"): :func:`limits` does not hold for such rows, and a warning counts them
@@ -100,6 +101,7 @@ def distances(
             "hold for these rows: use outliers(), or distances() with level=, which have limits "
             "for each row"
         )
+    _warn_of_incomplete_rows(int(np.isnan(columns[2]).sum()), reader, "without T² and Q (NaN)")
     names = ("row", "t2", "q", *(("t2_limit", "q_limit") if row_limits else ()))
     contents = dict(zip(names, columns, strict=True))
     return reader.table(contents | ({"filled": filled} if reader.fills else {}))
@@ -215,7 +217,7 @@ def outliers(
     """
     control_limits = limits(model, level)
     top = check_count("top", top)
-    _check_reasons(control_limits.reasons)
+    _check_reasons(control_limits.reasons, fitted_of(model))
     reader = RowReader.open(model, X, ids=ids, frame=frame)
     cutoffs = RowLimits(model, control_limits, training=training)
     projector, names = Projector.of(fitted_of(model)), variable_names(model)
@@ -236,10 +238,7 @@ def outliers(
 
     row, position, t2, t2_cutoff, q, q_cutoff, t2_names, q_names, filled = reader.collect(measure)
     cutoffs.warn_of_rows_without_limits()
-    if n_incomplete:
-        words = "no known cells" if reader.fills else "missing values"
-        verbs = ("has", "is") if n_incomplete == 1 else ("have", "are")
-        warn(f"{counted(n_incomplete, 'row')} of X {verbs[0]} {words} and {verbs[1]} skipped")
+    _warn_of_incomplete_rows(n_incomplete, reader, "skipped")
     order = np.argsort(-np.fmax(t2 / t2_cutoff, q / q_cutoff), kind="stable")
     one_limit = np.where(t2 > t2_cutoff, "T2", "Q")
     beyond = np.where((t2 > t2_cutoff) & (q > q_cutoff), "T2, Q", one_limit)
@@ -260,7 +259,15 @@ def outliers(
     return reader.table({name: column[order] for name, column in contents.items()})
 
 
-def _check_reasons(reasons: dict[str, str]) -> None:
+def _warn_of_incomplete_rows(n: int, reader: RowReader, what: str) -> None:
+    """Warn that n rows have no T² and Q; ``what`` says what they are."""
+    if n:
+        words = "no known cells" if reader.fills else "missing values"
+        verbs = ("has", "is") if n == 1 else ("have", "are")
+        warn(f"{counted(n, 'row')} of X {verbs[0]} {words} and {verbs[1]} {what}")
+
+
+def _check_reasons(reasons: dict[str, str], fitted: Fitted) -> None:
     """Warn if one statistic has no limit, and refuse if neither has: ``reasons`` says why.
 
     Raises
@@ -268,9 +275,16 @@ def _check_reasons(reasons: dict[str, str]) -> None:
     NotAvailableError
     """
     if len(reasons) == 2:
+        hint = "keep fewer components (model.truncated(k)), or fit more rows"
+        if not fitted.centred:
+            hint = "fit with center=True"
+        elif fitted.n_samples is None:
+            hint = "give n_samples=, the number of rows, with the covariance"
+        elif not fitted.n_resolved:
+            hint = "fit rows that vary; without variance, no limit can be estimated"
         raise NotAvailableError(
             f"neither T² nor Q has a limit. T²: {reasons['t2']}. Q: {reasons['q']}",
-            hint="keep fewer components, fit more rows, or centre them (center=True)",
+            hint=hint,
         )
     for statistic, reason in reasons.items():
         warn(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from princomp.core import (
     FILL_METHODS,
     Fitted,
-    check_index_of_weights,
+    check_index,
     checked_weights,
     fitted_model,
 )
@@ -104,7 +104,8 @@ class RowReader:
         """
         if isinstance(model, PCA):
             fitted_of(model).require_mean()
-        check_index_of_weights(X, weights)
+        check_index(X, weights)
+        check_index(X, ids, "ids")
         column = ids if isinstance(ids, str) else None
         wrapped = frame_of(X)
         kind = index = names = None
@@ -133,7 +134,8 @@ class RowReader:
             if n is not None and len(names) != n:
                 raise _wrong_id_count(len(names), n)
         elif names is None and index is not None:
-            names = index.to_numpy()
+            # With a missing one, pandas would make integers float64, which merges large ones.
+            names = index.to_numpy(object if index.dtype.kind in "iu" and index.hasnans else None)
         weights = checked_weights(weights, n)
         frame = checked_frame(frame, model, kind)
         if frame == "listing" and names is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
-from numbers import Number
+from numbers import Integral, Number
 from typing import Any, TypeAlias
 
 import narwhals as nw
@@ -199,15 +199,26 @@ def table(contents: Contents, kind: str, index: object = None) -> Any:
 def _frame_column(column: NDArray[np.object_], kind: str) -> list[Any] | NDArray[Any]:
     """Return values of one type unchanged, and mixed ones as text, as Arrow requires.
 
-    Except in pandas, values that Arrow cannot store, such as a pandas Period, become text too.
+    Missing ones become None. Except in pandas, values that Arrow cannot store, such as a pandas
+    Period, become text too.
     """
-    values: list[Any] = column.tolist()
+    values: list[Any] = [None if is_missing(value) else value for value in column.tolist()]
     if not values:
         return np.array([], dtype=str)  # an empty list has no type
     types = {type(value) for value in values if value is not None}
     if len(types) <= 1 and (kind == "pandas" or all(issubclass(t, _SCALARS) for t in types)):
+        if kind == "pandas" and all(issubclass(t, Integral) for t in types) and None in values:
+            return np.array(values, dtype=object)  # float64, which pandas chooses, merges large ids
         return values
     return [None if value is None else str(value) for value in values]
+
+
+def is_missing(cell: object) -> bool:
+    """Whether a cell is None, NaN, or missing in pandas."""
+    try:
+        return cell is None or bool(cell != cell)
+    except (TypeError, ValueError):  # pandas.NA is neither equal nor unequal
+        return str(cell) == "<NA>"
 
 
 def pandas_or_dict(contents: Contents, index_column: str | None = None) -> Any:

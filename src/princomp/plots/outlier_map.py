@@ -25,12 +25,22 @@ _DEFAULT_LABELS, _DEFAULT_LEVEL = 10, 0.95
 
 
 class _Measure(NamedTuple):
-    """One axis of the map: values of the rows (n,), and their limit, None if it is not known."""
+    """One axis of the map: values of the rows (n,), and their limit, None if it is not known.
+
+    ``compared`` (n,) marks the rows for which the limit holds; by default it holds for all.
+    """
 
     label: str
     values: NDArray[Any]
     limit: float | None = None
     limit_label: str = ""
+    compared: NDArray[np.bool_] | bool = True
+
+    @property
+    def ratio(self) -> FloatArray:
+        """Ratio of the values to the limit (n,); NaN where there is none."""
+        limit = np.nan if self.limit is None else self.limit
+        return np.where(self.compared, self.values / limit, np.nan)
 
 
 class _Distances(NamedTuple):
@@ -80,7 +90,8 @@ def outliers(
         With all components (k = p) there is no Q, and T² is drawn by row. A limit that cannot
         be computed is not drawn, and a note explains why. T² and Q of rows with filled cells are
         divided by the ratio of their limits, which depend on the known cells, to those of
-        complete rows; see :func:`princomp.diagnostics.distances`.
+        complete rows; see :func:`princomp.diagnostics.distances`. Rows without limits are not
+        compared.
 
     Raises
     ------
@@ -96,30 +107,29 @@ def outliers(
     if by_row:
         x, y = _Measure("row", np.arange(len(kept))), x
     xy = np.column_stack([x.values, y.values])[kept]
-    # Nothing is beyond a limit that is not known.
-    cutoffs = np.array([np.inf if axis.limit is None else axis.limit for axis in (x, y)])
-    ratio, count, any_limit = (xy / cutoffs).max(axis=1), len(xy), np.isfinite(cutoffs).any()
-    beyond = ratio > 1.0
+    ratio = np.fmax(x.ratio, y.ratio)[kept]
+    beyond, compared = ratio > 1.0, ~np.isnan(ratio)
+    count = int(compared.sum())
 
     ax = style.styled_axes(ax, dark)
-    density_note = _draw_rows(ax, xy, beyond)
+    density_note = _draw_rows(ax, xy, beyond, "within the limits" if compared.all() else "others")
     _draw_limits(ax, x, y)
     rows = DrawnRows(xy, found.names[kept], kept)
     n_beyond = int(beyond.sum())
     label = min(n_beyond, _DEFAULT_LABELS) if label is None else label
     distances_within = found.within.values[kept]
-    labelled = choose_labelled(label, rows, ratio if any_limit else distances_within)
+    labelled = choose_labelled(label, rows, np.nan_to_num(ratio) if count else distances_within)
     ax.set(xlabel=x.label, ylabel=y.label)
     if by_row:
         ax.set_xlim(-0.02 * len(kept) - 0.5, 1.02 * len(kept))
     if ax.get_legend_handles_labels()[0]:
         style.legend_above(ax, 2)
-    if count > MAX_POINTS:
+    if len(xy) > MAX_POINTS:
         draw_points(ax, xy[labelled], style.VERMILLION, "D", among=400)
     verb = "is" if n_beyond == 1 else "are"
     style.add_note(
         ax,
-        f"{n_beyond:,} of {counted(count, 'row')} {verb} beyond a limit" if any_limit else "",
+        f"{n_beyond:,} of {counted(count, 'row')} {verb} beyond a limit" if count else "",
         density_note,
         *found.notes,
         rows.missing_note,
@@ -139,7 +149,9 @@ def _control_distances(
         control_limits = limits(model, _DEFAULT_LEVEL if level is None else level)
     level, (t2_limit, q_limit) = control_limits.level, control_limits.of(training=training)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "(T²|Q) has no limit")  # a note says so
+        # Notes say so.
+        warnings.filterwarnings("ignore", "(T²|Q) has no limit")
+        warnings.filterwarnings("ignore", ".* of X ha(s|ve) .* without T² and Q")
         table = distances(model, X, level=level, training=training, ids=ids, frame="listing")
     notes = [
         f"no limit of {'T²' if statistic == 't2' else 'Q'}: {reason}"
@@ -149,14 +161,18 @@ def _control_distances(
         has_limit = ~(np.isnan(table["t2_limit"]) & np.isnan(table["q_limit"]))
         if scaled := int(np.count_nonzero(has_limit & (table["filled"] > 0))):
             notes.append(f"{counted(scaled, 'row')} with filled cells: scaled to these limits")
+        if without := int(np.count_nonzero(~has_limit & (table["filled"] > 0))):
+            notes.append(f"{counted(without, 'row')} with filled cells: no limits")
     percent = f"{100 * level:.10g}%"
     which = f"{percent} of {'training' if training else 'new'} rows"
     t2 = _scaled_to(t2_limit, table["t2"], table["t2_limit"])
     q = _scaled_to(q_limit, table["q"], table["q_limit"])
     return _Distances(
         table["row"],
-        _Measure("T²", t2, t2_limit, f"T² {which}"),
-        _Measure("Q: squared distance from them", q, q_limit, f"Q {which}"),
+        _Measure("T²", t2, t2_limit, f"T² {which}", ~np.isnan(table["t2_limit"])),
+        _Measure(
+            "Q: squared distance from them", q, q_limit, f"Q {which}", ~np.isnan(table["q_limit"])
+        ),
         control_limits.components,
         tuple(notes),
     )
@@ -197,11 +213,14 @@ def _robust_distances(
     )
 
 
-def _draw_rows(ax: Axes, xy: FloatArray, beyond: NDArray[np.bool_]) -> str:
-    """Draw rows as points, or many rows as a density; return a note about it."""
+def _draw_rows(ax: Axes, xy: FloatArray, beyond: NDArray[np.bool_], others: str) -> str:
+    """Draw rows as points, or many rows as a density; return a note about it.
+
+    ``others`` is the name of the rows that are not beyond a limit.
+    """
     n = len(xy)
     if n <= MAX_POINTS:
-        draw_points(ax, xy[~beyond], style.BLUE, among=n, label="within the limits")
+        draw_points(ax, xy[~beyond], style.BLUE, among=n, label=others)
         if beyond.any():
             draw_points(ax, xy[beyond], style.VERMILLION, "D", among=n, label="beyond a limit")
         return ""

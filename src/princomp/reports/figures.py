@@ -88,8 +88,10 @@ def _figure_part(request: Request, key: str, styles: Styles) -> FigurePart:
         "rows": 0 if rows is None else int(np.isfinite(rows.scores).all(axis=1).sum()),
         "groups": 0 if rows is None or rows.groups is None else len(rows.groups.labels),
         "by_row": by_row,
-        "beyond": int((rows.exceeded != "").sum()) if rows is not None and rows.cutoffs else None,
+        "beyond": None,
     }
+    if rows is not None and rows.tested.any():
+        facts["beyond"] = int((rows.exceeded != "").sum())
     # There is a figure of contributions for each of the first components.
     n_figures = min(fitted.k, _MAX_CONTRIBUTION_FIGURES)
     components = range(1, n_figures + 1) if key == "contributions" else [0]

@@ -163,13 +163,16 @@ def _outliers(request: Request) -> Iterator[str]:
         return
     order, level = rows.order, f"{100 * limits.level:.10g}%"
     beyond = order[rows.exceeded[order] != ""]
-    if len(beyond):
-        n, chance = int((~np.isnan(rows.t2)).sum()), f"{100 * (1 - limits.level):.10g}%"
-        labels = rows.labels
+    n, n_with_scores = int(rows.tested.sum()), int((~np.isnan(rows.t2)).sum())
+    if not n:
+        yield texts("no_limits", of_rows=True)
+    elif len(beyond):
+        chance, labels = f"{100 * (1 - limits.level):.10g}%", rows.labels
         shown = [labels[i] for i in beyond]
-        yield texts("beyond", len(beyond), n, level, chance, shown)
+        yield texts("beyond", len(beyond), n, level, chance, shown, n < n_with_scores)
     else:
-        yield texts("none_beyond", level, list(rows.cutoffs))
+        tested = f"{n:,} of {n_with_scores:,}" if n < n_with_scores else ""
+        yield texts("none_beyond", level, list(rows.cutoffs), tested)
     if "q" in limits.reasons and request.fitted.k < request.fitted.p:
         yield texts("no_q_limit", limits.reasons["q"])
     if rows.filled.any():

@@ -70,10 +70,12 @@ def _tiles(request: Request) -> list[tuple[str, str]]:
         (kept, words["kept" if fitted.k > 1 else "kept_one"]),
         (size, words["columns_only" if fitted.n_samples is None else "size"]),
     ]
-    if rows is not None and rows.cutoffs:
-        n_outliers, n = int((rows.exceeded != "").sum()), int((~np.isnan(rows.t2)).sum())
+    if rows is not None and (n := int(rows.tested.sum())):
+        n_outliers = int((rows.exceeded != "").sum())
         meaning = words["beyond"].replace("95%", f"{100 * request.level:.10g}%")
-        tiles.append((f"{n_outliers:,} / {n:,}", f"{words['rows'].lower()} {meaning}"))
+        some = n < np.count_nonzero(~np.isnan(rows.t2))
+        which = words["tested_rows"] if some else words["rows"].lower()
+        tiles.append((f"{n_outliers:,} / {n:,}", f"{which} {meaning}"))
     return tiles
 
 

@@ -88,6 +88,12 @@ class ReportedRows:
         return labels[(self.t2 > self.t2_limit) + 2 * (self.q > self.q_limit)]
 
     @property
+    def tested(self) -> NDArray[np.bool_]:
+        """Mark the rows (n,) with scores and at least one limit."""
+        without_limit = np.isnan(self.t2_limit) & np.isnan(self.q_limit)
+        return ~np.isnan(self.t2) & ~without_limit
+
+    @property
     def cutoffs(self) -> dict[str, float]:
         """The limits of complete rows for the statistics that have one: "T²", "Q"."""
         limits = zip(("T²", "Q"), self.limits.of(training=self.training), strict=True)
@@ -96,8 +102,8 @@ class ReportedRows:
     @property
     def order(self) -> NDArray[np.intp]:
         """Order of the rows: the most extreme first, those without scores last."""
-        # The larger one of T² and Q to its limit; T² itself if neither has one.
-        ratio = np.zeros(len(self.t2)) if self.cutoffs else self.t2.copy()
+        # The larger one of T² and Q to its limit; T² itself if no row has one.
+        ratio = np.zeros(len(self.t2)) if self.tested.any() else self.t2.copy()
         for values, limit in ((self.t2, self.t2_limit), (self.q, self.q_limit)):
             ratio = np.fmax(ratio, np.divide(values, limit, out=ratio.copy(), where=limit > 0))
         ratio[np.isnan(self.t2)] = -1.0
@@ -248,6 +254,7 @@ def warnings_were_given() -> Iterator[None]:
     """Read the rows again without warnings that were given, or that the page states itself."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "(T²|Q) has no limit")
+        warnings.filterwarnings("ignore", ".* of X ha(s|ve) .* without T² and Q")
         warnings.filterwarnings("ignore", "X (has|does not have valid) feature names")
         warnings.filterwarnings("ignore", "the weights are not all whole numbers")
         yield
