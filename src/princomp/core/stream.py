@@ -19,7 +19,6 @@ from princomp.core.applied_rule import check_rows_for_rule
 from princomp.core.fitted import Fitted
 from princomp.core.mergeable_summary import (
     check_memory_to_add,
-    exact_stream,
     kind_for,
     kind_of,
     main_summary,
@@ -27,6 +26,7 @@ from princomp.core.mergeable_summary import (
     rows_key,
 )
 from princomp.core.request import Request
+from princomp.core.routes.sketch import warn_of_sketch
 from princomp.core.row_buffer import RowBuffer
 from princomp.core.weights import WEIGHT_TOLERANCE, any_other_than_one
 from princomp.engines import DistributedRows, drop_incomplete, first_counted_fault, fold
@@ -114,12 +114,8 @@ class Stream:
             # The range needs a summary of its own, next to the other one.
             self._kind = PairOf(kind, Extremes) if request.by_range else kind
             self._summary = self._kind.empty(p)
-            if request.solver == "auto" and isinstance(kind, SketchOf):
-                warn(
-                    f"a scatter of {p:,} columns is too large, so rows that come in batches are "
-                    "added to a sketch: components are approximate, and certificate_.residuals "
-                    f"estimates their error; {exact_stream(request)}",
-                )
+            if isinstance(kind, SketchOf):
+                warn_of_sketch(request, p)
         else:
             self._kind, self._summary = kind_of(summary), summary
         self._buffer = RowBuffer()
