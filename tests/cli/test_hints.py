@@ -32,6 +32,12 @@ from princomp.cli.hints import as_flags
             "scale=model.scale_",
             "there are too few different rows",
         ),
+        (
+            "their error; PCA(3, svd_solver='full').partial_fit is exact, and keeps the rows as "
+            "long as there are fewer than twice as many as columns; so is fit of a file, or of a "
+            "function that makes a new iterator",
+            "their error; fit of a file is exact",
+        ),
         ("exclude=['zip, code', 'b']", """--exclude '"zip, code",b'"""),
         ("exclude=['zip [x]'] leaves", "--exclude 'zip [x]' leaves"),
         # Plain English, names of files and columns, and parameters without a flag.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +98,14 @@ def check_memory_to_add(request: Request, p: int) -> None:
             place={"parameter": "memory_limit"},
             hint="allow more, or use svd_solver='sketch' with a whole number of components",
         )
+
+
+def scatter_fits(request: Request, p: int) -> bool:
+    """Whether rows in batches are added to a scatter by default, rather than to a sketch."""
+    with suppress(MemoryLimitError):
+        check_memory_to_add(request, p)
+        return p <= SCATTER_COLUMNS
+    return False
 
 
 def kind_of(summary: Summary | Pair) -> Any:
