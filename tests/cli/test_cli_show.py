@@ -99,6 +99,16 @@ def test_certificates_call_axes_inseparable_only_if_the_verdicts_do(princomp, tm
     assert princomp("show", "m.pca", "--json").document["certificate"]["inseparable"]
 
 
+def test_fit_and_show_say_that_a_sketch_is_approximate(princomp, tmp_path, rng):
+    np.save(tmp_path / "t.npy", rng.standard_normal((300, 400)))
+    fitted = princomp("fit", "t.npy", "--solver", "sketch", "-k", "2", "-m", "m.pca", "-o", "fit")
+    for shown in (fitted.out, princomp("show", "m.pca").out):
+        assert "\napproximate: a sketch, whose variances are lower bounds" in shown
+        assert "\ninaccurate: PC1 and PC2. " in shown
+    assert princomp("fit", "t.npy", "-k", "2", "-m", "e.pca", "-o", "e").code == 0
+    assert "approximate" not in princomp("show", "e.pca").out
+
+
 def test_show_names_the_first_of_many_columns(princomp, tmp_path, rng):
     names = [f"gene{i}" for i in range(60)]
     rows = "\n".join(",".join(f"{x:.3f}" for x in row) for row in rng.standard_normal((70, 60)))

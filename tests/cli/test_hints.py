@@ -31,6 +31,12 @@ from princomp.cli.hints import as_flags
             "fit with constant='zero', or with the fixed divisors of the model, scale=model.scale_",
             "fit with --constant zero",
         ),
+        (
+            "their error; PCA(3, svd_solver='full').partial_fit is exact, and keeps the rows as "
+            "long as there are fewer than twice as many as columns; so is fit of a file, or of a "
+            "function that makes a new iterator",
+            "their error; fit of a file is exact",
+        ),
         ("exclude=['zip, code', 'b']", """--exclude '"zip, code",b'"""),
         ("exclude=['zip [x]'] leaves", "--exclude 'zip [x]' leaves"),
         # Plain English, names of files and columns, and parameters without a flag.

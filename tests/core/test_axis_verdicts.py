@@ -11,6 +11,7 @@ from scipy.special import chdtri
 from princomp import PCA, bootstrap
 from princomp.core import (
     Verdict,
+    approximation,
     component_ranges,
     fitted_model,
     has_constant_columns,
@@ -51,6 +52,60 @@ def test_each_kind_of_verdict(rng):
     assert alone[0].kind == "untested"
     assert np.isnan(alone[0].angle)
     assert "not known" in alone[0].reason
+
+
+def test_axes_of_a_sketch_with_large_residuals_are_inaccurate(rng):
+    """The sketch has 22 of 400 directions of noise, so variances are much too small."""
+    X = rng.standard_normal((300, 400))
+    X[:, 0] *= 200
+    model = PCA(3, svd_solver="sketch").fit(X)
+    residuals, variances = model.certificate_.residuals, model.explained_variance_
+    relative = residuals * variances[0] / variances
+    assert relative[0] < 0.1 < relative[1:].min()
+    assert residuals.max() < 0.01  # relative to the first variance
+    found = verdicts_of(model, angles=[1.0, 2.0, 3.0])
+    assert [one.kind for one in found] == ["solid", "inaccurate", "inaccurate"]
+    assert np.isnan([one.angle for one in found[1:]]).all()
+    assert not any(one.interpretable or one.bootstrapped or one.partners for one in found[1:])
+    assert found[1].reason == "the error of the fit is too large"
+    assert stable_spaces(found) == {}
+    assert verdict_lines(found)[1].startswith("inaccurate: PC2 and PC3. The error of the fit")
+    note = approximation(fitted_model(model).result)
+    assert note.endswith(f"up to {relative.max():.1g} times the variance of their component")
+    assert approximation(fitted_model(PCA(3).fit(X)).result) == ""
+
+
+@pytest.mark.parametrize(("excess", "kind"), [(0.999, "solid"), (1.001, "inaccurate")])
+def test_residuals_are_large_from_a_tenth_of_the_variance_on(excess, kind):
+    fitted = fitted_model(of_variances(1000.0, 10.0, 1e-3)).result
+    residuals = np.array([0.0, 0.1 * 10 / 1000 * excess, 0.0])
+    fitted = replace(fitted, spectrum=replace(fitted.spectrum, residuals=residuals))
+    assert verdicts(fitted)[0].kind == "solid"
+    assert (verdicts(fitted)[1].kind == "inaccurate") == (kind == "inaccurate")
+
+
+@pytest.mark.parametrize(
+    ("variances", "residuals", "kinds"),
+    [
+        ((1, 0.29, 0.1), (0, 0, 0.02), ["solid", "inaccurate", "inaccurate"]),
+        ((1, 0.31, 0.1), (0, 0, 0.02), ["solid", "solid", "inaccurate"]),
+        ((1, 0.45, 0.29, 0.1), (0, 0, 0.02, 0.02), ["solid", *["inaccurate"] * 3]),
+        ((1, 0.9, 0.3), (0.15, 0, 0), ["inaccurate", "inaccurate", "solid"]),
+    ],
+)
+def test_axes_near_an_inaccurate_one_are_inaccurate(variances, residuals, kinds):
+    """From gaps of ten residuals on, they are not; and the space of both is not determined."""
+    fitted = fitted_model(of_variances(*map(float, variances))).result
+    fitted = replace(fitted, spectrum=replace(fitted.spectrum, residuals=np.array(residuals)))
+    found = verdicts(fitted)
+    assert [one.kind for one in found] == kinds
+    assert not any(one.partners for one in found)
+
+
+def test_a_sketch_without_variance_has_no_residual_to_tell(rng):
+    constant = PCA(2, svd_solver="sketch").fit(np.ones((30, 4)))
+    assert approximation(fitted_model(constant).result) == ""
+    assert {one.kind for one in verdicts_of(constant)} == {"below resolution"}
 
 
 def test_axes_of_float32_rows_with_clear_gaps_are_not_inseparable(rng):

@@ -70,6 +70,9 @@ def test_verdicts_against_interpretation_are_warnings(rng):
     assert 'princomp-warning">inseparable: PC1 and PC2' in card(PCA(2).fit(cross))
     noise = card(PCA(2).fit(rng.standard_normal((30, 3))))
     assert 'princomp-warning">unstable: ' in noise
+    sketch = card(PCA(2, svd_solver="sketch").fit(rng.standard_normal((300, 400))))
+    assert 'princomp-warning">approximate: a sketch, whose variances are lower bounds' in sketch
+    assert 'princomp-warning">inaccurate: PC1 and PC2. ' in sketch
     solid = card(PCA(1).fit(rng.standard_normal((90, 3)) * [5, 1, 1]))
     assert 'princomp-warning"' not in solid
 

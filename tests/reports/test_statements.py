@@ -141,6 +141,21 @@ def test_inseparable_variances_are_not_called_equal():
     assert "their variances are too close for the accuracy of the fit" in page.text
 
 
+def test_the_space_of_inaccurate_components_is_not_called_determined(rng, draw_only):
+    draw_only("scree")
+    X = rng.standard_normal((300, 400))
+    text = Page(report(PCA(2, svd_solver="sketch").fit(X), X)).text
+    assert text.count("PC1 and PC2 are rough approximations: the error of the fit may exceed") == 2
+    assert "No component can be interpreted on its own." in text
+    assert "The components are approximations" in text
+    assert "is determined" not in text.partition("Glossary")[0]
+    assert "another sample of rows would" not in text.partition("Glossary")[0]
+    X[:, 0] *= 200
+    text = Page(report(PCA(2, svd_solver="sketch").fit(X), X)).text
+    assert "PC2 is a rough approximation: the error of the fit may exceed a tenth" in text
+    assert "PC1 can be interpreted; do not interpret PC2 on its own." in text
+
+
 def test_columns_without_any_correlation_are_too_little_correlated():
     design = np.array([[a, b, c] for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)], dtype=float)
     page = Page(report(PCA(2).fit(design)))

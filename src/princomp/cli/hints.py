@@ -53,6 +53,9 @@ _PYTHON_ONLY = (
     ", or with the fixed divisors of the model, scale=model.scale_",
 )
 _TRUNCATED = re.compile(r"(?:use )?model\.truncated\(\d+\), or ")
+_OF_STREAM = re.compile(
+    r"PCA\([^;]*\.partial_fit is exact[^;]*; so is (fit of a file), or .*iterator"
+)
 _OF_FRAME = re.compile(r"; of a frame, drop\(columns=\[.*\]\) does")
 # Names before "=" without a value; names alone that are not English words (with "_"), unless
 # quoted.
@@ -89,7 +92,7 @@ def as_flags(text: str, *, bare_names: bool = False) -> str:
 
     for advice in _PYTHON_ONLY:
         text = text.replace(advice, "")
-    text = _OF_FRAME.sub("", _TRUNCATED.sub("", text))
+    text = _OF_STREAM.sub(r"\1 is exact", _OF_FRAME.sub("", _TRUNCATED.sub("", text)))
     text = _LEAVE_OUT.sub(r"\g<0> (--exclude)", text)
     text = _NAME_BEFORE_EQUALS.sub(name, _ASSIGNMENT.sub(replace_assignment, text))
     return _BARE_NAME.sub(name, text) if bare_names else text

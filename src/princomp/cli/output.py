@@ -188,6 +188,8 @@ def print_summary(model: Any, angles: FloatArray | None = None) -> None:
     else:
         if fitted.result.decision is not None:
             echo(f"chosen by {fitted.result.decision}")
+        if note := core.approximation(fitted.result):
+            echo(note)
         for line in core.verdict_lines(core.verdicts(fitted.result, angles)):
             echo(line)
     # A robust fit has no spectrum.

@@ -1,5 +1,6 @@
 from .axis_verdicts import (
     Verdict as Verdict,
+    approximation as approximation,
     component_ranges as component_ranges,
     has_constant_columns as has_constant_columns,
     shown_certificate as shown_certificate,
@@ -47,7 +48,7 @@ from .fitted_model import (
     fitted_model as fitted_model,
 )
 from .lazy_fit import LazyFit as LazyFit
-from .mergeable_summary import rows_key as rows_key
+from .mergeable_summary import rows_key as rows_key, scatter_fits as scatter_fits
 from .missing import FILL_METHODS as FILL_METHODS, Filled as Filled
 from .model_contents import (
     model_from_contents as model_from_contents,

@@ -20,6 +20,7 @@ from princomp.core.fitted import Fitted
 from princomp.core.request import constant_columns
 from princomp.linalg import FloatArray
 from princomp.solvers import Spectrum
+from princomp.summaries import Sketch
 
 # Each kind of verdict, from the best to the worst, and what it says about an axis.
 _MEANINGS = {
@@ -28,11 +29,16 @@ _MEANINGS = {
     "unstable": "Do not interpret such an axis on its own",
     "inseparable": "Variances are too close for the accuracy of the fit: interpret their space, "
     "not the axes",
+    "inaccurate": "The error of the fit may exceed a tenth of the variance, or of the gap to the "
+    "next: do not interpret it",
     "below resolution": "The variance is rounding error: do not interpret it",
 }
 # With fewer correct digits, rounding may turn an axis by more than half a degree. Sampling nearly
 # always turns it by more, so two digits are enough here; a certificate requires more.
 _MIN_DIGITS = 2
+# Axes whose residual is a larger share of their own variance are inaccurate: the variance may be
+# off by as much, so the space that the axis spans with its neighbours is not determined, either.
+_MAX_RESIDUAL = 0.1
 # Axes that differ by more than this between samples, in degrees, should not be interpreted.
 _MAX_STABLE_ANGLE = 45.0
 # Most axes of a stable space: of more, no figure shows the space.
@@ -59,9 +65,10 @@ class Verdict(NamedTuple):
     kind : str
         "solid": another sample of rows would give a similar axis. "unstable": it would give
         another one. "inseparable": the variance of a neighbour is so close that rounding may turn
-        the axis, so only the space that they span is determined. "below resolution": the
-        variance is rounding error. "untested": it is not known how far the axis would turn, also
-        if filling the missing cells did not converge.
+        the axis, so only the space that they span is determined. "inaccurate": the residual exceeds
+        a tenth of the variance, as for a sketch of rows with many similar variances, or of the gap
+        to such a component. "below resolution": the variance is rounding error. "untested": it is
+        not known how far the axis would turn, also if filling the missing cells did not converge.
     angle : float
         In 95% of samples the axis turns by at most this many degrees; NaN if unknown, 90 if its
         variance is zero or may be equal to that of another component.
@@ -104,6 +111,8 @@ class Verdict(NamedTuple):
             return f"its variance is too close to that of {' and '.join(self.partners)}"
         if self.kind == "below resolution":
             return "its variance is rounding error"
+        if self.kind == "inaccurate":
+            return "the error of the fit is too large"
         if self.kind == "untested":
             return "how far its axis would turn in another sample is not known"
         if _is_any_direction(self.angle):
@@ -142,19 +151,23 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
         degrees = np.where(bootstrapped, np.asarray(angles, dtype=np.float64), 90.0)
     certificate = shown_certificate(fitted.certificate, fitted.spectrum, fitted.k)
     noise, pairs = certificate.below_resolution, certificate.inseparable
+    inaccurate = _inaccurate(fitted)
     converged, judged = fitted.filled is None or fitted.filled.converged, []
     for i in range(fitted.k):
-        before, after = (i - 1, i) in pairs, (i, i + 1) in pairs
+        before = (i - 1, i) in pairs and not inaccurate[i - 1]
+        after = (i, i + 1) in pairs and not inaccurate[i + 1 : i + 2].any()
         names = tuple([f"PC{i}"] * before + [f"PC{i + 2}"] * after)
         if noise[i]:
             kind = "below resolution"
+        elif inaccurate[i]:
+            kind, names, bootstrapped[i] = "inaccurate", (), False
         elif names:
             kind = "inseparable"
         elif degrees[i] > _MAX_STABLE_ANGLE:
             kind = "unstable"
         else:
             kind = "untested" if np.isnan(degrees[i]) or not converged else "solid"
-        angle = np.nan if kind == "untested" else float(degrees[i])
+        angle = np.nan if kind in ("untested", "inaccurate") else float(degrees[i])
         judged.append(Verdict(f"PC{i + 1}", kind, angle, names, bool(bootstrapped[i])))
     unstable = [one.kind == "unstable" for one in judged]
     spectrum = _known_spectrum(fitted)
@@ -168,6 +181,37 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
         for i in range(first, stop):
             judged[i] = judged[i]._replace(space=space, space_angle=angle)
     return tuple(judged)
+
+
+def _inaccurate(fitted: Fitted) -> NDArray[np.bool_]:
+    """Which axes (k,) have large residuals, or too small a gap to one that has."""
+    inaccurate: NDArray[np.bool_] = _relative_residuals(fitted) > _MAX_RESIDUAL
+    residuals = fitted.certificate.residuals
+    pairs = inseparable_pairs(fitted.spectrum, fitted.k, residuals, -int(np.log10(_MAX_RESIDUAL)))
+    for first, second in [*pairs, *reversed(pairs)]:
+        if inaccurate[[first, min(second, fitted.k - 1)]].any():
+            inaccurate[[first, min(second, fitted.k - 1)]] = True
+    return inaccurate
+
+
+def _relative_residuals(fitted: Fitted) -> FloatArray:
+    """Residuals (k,) relative to the variance of each axis; NaN if unknown or below resolution."""
+    noise = fitted.certificate.below_resolution
+    variances = np.where(noise, np.nan, fitted.variances)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return fitted.certificate.residuals * (fitted.spectrum.largest / variances)
+
+
+def approximation(fitted: Fitted) -> str:
+    """Say that a fit is approximate if it is a sketch; otherwise, an empty text."""
+    known = _relative_residuals(fitted)
+    known = known[~np.isnan(known)]
+    if not isinstance(fitted.summary, Sketch) or not known.size:
+        return ""
+    return (
+        "approximate: a sketch, whose variances are lower bounds; estimated residuals are up to "
+        f"{known.max():.1g} times the variance of their component"
+    )
 
 
 def shown_certificate(certificate: Certificate, spectrum: Spectrum, k: int) -> Certificate:

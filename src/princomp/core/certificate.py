@@ -47,8 +47,8 @@ class Certificate:
         Whether the route cannot distinguish a variance from zero, so that it is noise.
     inseparable : list of (int, int)
         Pairs of neighbouring components, counted from 0, whose variances are too close for the
-        precision: their plane is determined, but the axes in it are not. The last pair may
-        contain the first component that was not kept.
+        precision: their plane is determined, unless their residuals are large, but the axes in it
+        are not. The last pair may contain the first component that was not kept.
     missed : float or None
         Upper bound of the probability that a component with a larger variance than the last one
         is missing: 0 if all variances were computed, None if it is not known.

@@ -12,7 +12,7 @@ from princomp.core.applied_rule import check_rows_for_rule, counts_rows, draws_f
 from princomp.core.context import FitContext, check_rows
 from princomp.core.fitted import Fitted
 from princomp.core.missing import fill_table, note_on_left_out
-from princomp.core.plan import route_of, select_route
+from princomp.core.plan import bytes_to_avoid_sketch, route_of, select_route
 from princomp.core.problem import Problem, RouteChoice
 from princomp.core.request import PCAParameters, Request
 from princomp.core.routes import small
@@ -47,7 +47,8 @@ from princomp.solvers import Spectrum
 from princomp.summaries import Columns, Extremes, Names, SampleWeight, Weights, stored_bytes
 
 # If the number of rows is unknown, up to this many bytes of rows are read into memory: most
-# tables are smaller, and more routes are available for rows in memory.
+# tables are smaller, and more routes are available for rows in memory. Where rows would be added
+# to a sketch, more are read: `bytes_to_avoid_sketch`.
 SMALL_TABLE_BYTES = 2**26
 
 
@@ -227,8 +228,9 @@ def _in_memory_if_small(source: Source, request: Request) -> Any:
         return source
     needs_rows = request.rule is not None and draws_from_rows(request.rule)
     if not isinstance(source, TableSource) and (source.rows is None or needs_rows):
-        limit = request.problem(source).memory_limit
-        max_bytes = min(SMALL_TABLE_BYTES, (limit or SMALL_TABLE_BYTES) // 8)
+        problem = request.problem(source)
+        max_bytes = min(SMALL_TABLE_BYTES, (problem.memory_limit or SMALL_TABLE_BYTES) // 8)
+        max_bytes = max(max_bytes, bytes_to_avoid_sketch(problem))
         if _may_fit(source, max_bytes):
             source = read_if_small(source, max_bytes)
     return source.data if isinstance(source, TableSource) else source

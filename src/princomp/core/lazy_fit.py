@@ -108,7 +108,8 @@ class LazyFit:
             warn_of_small_weights(summary.rows, summary.count)
         n = stream.rows_seen - dropped
         dtype = np.dtype(np.float64) if stream.dtype is None else stream.dtype
-        problem = Problem(n, summary.p, None, dtype.name, None, request.solver, request.by_range)
+        stored = 0 if stream.sparse else None
+        problem = Problem(n, summary.p, None, dtype.name, stored, request.solver, request.by_range)
         try:
             return fit_summary(
                 summary,

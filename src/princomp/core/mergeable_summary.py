@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,9 @@ from numpy.typing import NDArray
 from princomp.core.context import prepared
 from princomp.core.request import Request
 from princomp.core.routes.moments import SCATTER_COLUMNS
-from princomp.core.routes.sketch import whole_number_needed
+from princomp.core.routes.sketch import exact_stream, whole_number_needed
 from princomp.errors import ColumnError, MemoryLimitError, NotAvailableError, ParameterError
 from princomp.linalg import FloatArray, eigh, format_bytes, memory_limit
-from princomp.rules import name_of
 from princomp.solvers import sketch_width, unit_for_error
 from princomp.summaries import Columns, Extremes, Moments, Pair, PairOf, Sketch, SketchOf, Triangle
 
@@ -100,6 +100,14 @@ def check_memory_to_add(request: Request, p: int) -> None:
         )
 
 
+def scatter_fits(request: Request, p: int) -> bool:
+    """Whether rows in batches are added to a scatter by default, rather than to a sketch."""
+    with suppress(MemoryLimitError):
+        check_memory_to_add(request, p)
+        return p <= SCATTER_COLUMNS
+    return False
+
+
 def kind_of(summary: Summary | Pair) -> Any:
     """Return the kind of a summary, which makes others of that kind."""
     if isinstance(summary, Pair):
@@ -107,15 +115,6 @@ def kind_of(summary: Summary | Pair) -> Any:
     if isinstance(summary, Sketch):
         return SketchOf(summary.width, summary.seed)
     return type(summary)
-
-
-def exact_stream(request: Request) -> str:
-    """Advice for rows in batches that have too many columns for a scatter."""
-    parameters = f"{name_of(request.n_components)!r}, svd_solver='full'"
-    return (
-        f"PCA({parameters}).partial_fit is exact, and keeps the rows as long as there are fewer "
-        "than twice as many as columns"
-    )
 
 
 def kind_for(request: Request, p: int) -> Any:

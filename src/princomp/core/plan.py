@@ -197,6 +197,28 @@ def select_route(problem: Problem) -> RouteChoice:
     raise _does_not_fit(problem, rejected)
 
 
+def bytes_to_avoid_sketch(problem: Problem) -> int:
+    """Return how many bytes of rows are read into memory where they would be added to a sketch.
+
+    A quarter of the memory limit, if this leaves room to join and solve them, or for the sketch if
+    there are more rows. Zero if a sketch was requested, or would not be used.
+    """
+    limit = problem.memory_limit
+    if limit is None or problem.solver != "auto" or problem.repeatable or problem.rows:
+        return 0
+    try:
+        choice = select_route(problem)
+    except MemoryLimitError:
+        return 0
+    size = limit // 4
+    if choice.summary != "sketch" or cost_of(problem, choice).memory + size > limit:
+        return 0
+    rows = max(1, size // (problem.columns * problem.itemsize))
+    read = problem._replace(rows=rows, in_memory=True)
+    route = route_of(next(_candidates(read)))
+    return size if _READ_COPIES * size + route.cost(read).memory <= limit else 0
+
+
 def route_of(choice: RouteChoice) -> Route:
     """Return the route of a choice."""
     return _ROUTES[choice.summary, choice.solver]

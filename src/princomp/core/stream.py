@@ -19,7 +19,6 @@ from princomp.core.applied_rule import check_rows_for_rule
 from princomp.core.fitted import Fitted
 from princomp.core.mergeable_summary import (
     check_memory_to_add,
-    exact_stream,
     kind_for,
     kind_of,
     main_summary,
@@ -27,6 +26,7 @@ from princomp.core.mergeable_summary import (
     rows_key,
 )
 from princomp.core.request import Request
+from princomp.core.routes.sketch import warn_of_sketch
 from princomp.core.row_buffer import RowBuffer
 from princomp.core.weights import WEIGHT_TOLERANCE, any_other_than_one
 from princomp.engines import DistributedRows, drop_incomplete, first_counted_fault, fold
@@ -101,6 +101,8 @@ class Stream:
     faded = False
     # Whether weights other than 1 were given.
     weighted = False
+    # Whether all rows were sparse.
+    sparse = False
     # Number of summaries of more than a block that were merged, since the stream was made.
     _merges = 0
 
@@ -114,12 +116,8 @@ class Stream:
             # The range needs a summary of its own, next to the other one.
             self._kind = PairOf(kind, Extremes) if request.by_range else kind
             self._summary = self._kind.empty(p)
-            if request.solver == "auto" and isinstance(kind, SketchOf):
-                warn(
-                    f"a scatter of {p:,} columns is too large, so rows that come in batches are "
-                    "added to a sketch: components are approximate, and certificate_.residuals "
-                    f"estimates their error; {exact_stream(request)}",
-                )
+            if isinstance(kind, SketchOf):
+                warn_of_sketch(request, p)
         else:
             self._kind, self._summary = kind_of(summary), summary
         self._buffer = RowBuffer()
@@ -170,6 +168,7 @@ class Stream:
         if fitted.faded_by is not None:
             stream.decay, stream.faded = fitted.faded_by, True
         stream.weighted = fitted.weighted
+        stream.sparse = fitted.problem.stored is not None
         stream.dtype = fitted.dtype
         stream.rows_seen = fitted.n_samples + fitted.dropped
         stream.dropped = fitted.dropped
@@ -187,7 +186,7 @@ class Stream:
         stream = copy(self)
         stream._summary, stream._buffer = self._kind.empty(self.p), RowBuffer()
         stream.dtype, stream.continued_fits, stream.faded = None, frozenset(), False
-        stream.weighted = False
+        stream.weighted = stream.sparse = False
         stream.rows_seen = stream.dropped = stream.bytes_read = stream._merges = 0
         return stream
 
@@ -252,6 +251,7 @@ class Stream:
             self.dropped += dropped + more
         self._buffer = buffer.appended(*_slice_rows(rows, weights, stop, n), max_buffered)
         self.dtype = _wider(self.dtype, rows.dtype)
+        self.sparse = is_sparse(rows) and (self.sparse or not self.rows_seen)
         self.faded |= self.decay != 1.0
         self.weighted |= weights is not None and any_other_than_one(weights)
         self.rows_seen += n
@@ -270,6 +270,7 @@ class Stream:
         self._summary = self._with_merge_error(self._summary.merge(folded.summary))
         self.dtype = _wider(self.dtype, rows.dtype)
         self.weighted |= rows.has_weights
+        self.sparse = rows.stored is not None and (self.sparse or not self.rows_seen)
         self.rows_seen += folded.rows
         self.dropped += folded.dropped
         self.bytes_read += rows.nbytes or folded.rows * rows.p * rows.dtype.itemsize
@@ -369,6 +370,7 @@ class Stream:
             mine = mine.faded(self.decay**other.rows_seen)
         self.faded |= other.faded or self.decay != 1.0
         self.weighted |= other.weighted
+        self.sparse = other.sparse and (self.sparse or not self.rows_seen)
         self._merges += 1 + other._merges
         total = self._with_merge_error(mine.merge(theirs))
         self._summary, self._kind, self._buffer = total, kind_of(total), RowBuffer()

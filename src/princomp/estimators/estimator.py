@@ -75,14 +75,15 @@ class PCA(
         algorithm, with one more product unless n < p. ``"row_gram"``: n × n products of the
         rows. ``"krylov"``: rows are read block by block, as often as needed, and p × p is
         never formed. ``"sketch"``: rows are read once, with p·l numbers in memory for a sketch
-        of width l, and the error is estimated.
+        of width l = 4k + 20, and the error is estimated.
     tol : float, default=0.0
         Residual at which Lanczos may stop, relative to the first variance; 0 means
         machine precision.
     iterated_power : int or "auto", default="auto"
         Number of power iterations of ``"randomized"``.
     n_oversamples : int, default=10
-        Number of additional vectors of ``"randomized"``.
+        Number of additional vectors of ``"randomized"``; other solvers ignore it, also
+        ``"sketch"``.
     power_iteration_normalizer : {"auto", "QR", "LU", "none"}, default="auto"
         Normalisation between the power iterations of ``"randomized"``.
     random_state : int, RandomState, Generator or None, default=None

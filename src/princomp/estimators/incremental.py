@@ -9,12 +9,14 @@ from typing import Any, Self
 import numpy as np
 
 from princomp.core import (
+    Request,
     attach_weights,
     check_parameter,
     check_rows,
     model_from_contents,
     model_to_contents,
     one_of,
+    scatter_fits,
     unequal_columns,
     unit_scale,
     whole_number,
@@ -32,9 +34,10 @@ class IncrementalPCA(PCA):
 
     It is :class:`~princomp.PCA` with the parameters and attributes of that class. Several calls
     of ``partial_fit`` give the result of one ``fit``. It is exact for up to 10,000 columns, if
-    their scatter fits in memory; otherwise ``fit`` and ``partial_fit`` add the rows to a sketch,
-    which is approximate, and warn. Batches can be sparse and of any size from one row on, and more
-    components can be requested than there are rows so far.
+    their scatter fits in memory. Otherwise ``partial_fit`` adds the rows to a sketch, which is
+    approximate, and warns; so does ``fit`` for files and iterators. For tables in memory, ``fit``
+    is exact, but no rows can be added afterwards. Batches can be sparse and of any size from one
+    row on, and more components can be requested than there are rows so far.
 
     Parameters
     ----------
@@ -107,6 +110,12 @@ class IncrementalPCA(PCA):
                     place={"parameter": name},
                     hint=f"PCA().fit(X, {name}=…)",
                 )
+        self._check_batch_size()
+        shape = getattr(X, "shape", ())
+        if shape and not scatter_fits(Request.of(self), shape[-1]):
+            super().fit(X, y, sample_weight)
+            self.batch_size_ = self._used_batch_size(self._schema.p)
+            return self
         model = copy(self)
         for name in ("_fitted", "_schema"):
             model.__dict__.pop(name, None)

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from princomp.core import Fitted, Verdict, unequal_columns, unit_scale, verdict_lines, verdicts
+from princomp.core import (
+    Fitted,
+    Verdict,
+    approximation,
+    unequal_columns,
+    unit_scale,
+    verdict_lines,
+    verdicts,
+)
 from princomp.errors import PrincompError, counted, percent
 
 if TYPE_CHECKING:
@@ -120,6 +128,8 @@ def _certificate(fitted: Fitted, names: list[str] | None, components: Sequence[s
     )
     all_verdicts = verdicts(fitted)
     doubts = _verdict_lines([one for one in all_verdicts if not one.interpretable], components)
+    if note := approximation(fitted):
+        doubts.insert(0, note)
     if unequal := unequal_columns(fitted, names):
         remedy = f"if their units differ, {unit_scale(fitted)} gives each column the same weight"
         doubts.append(f"{unequal}; {remedy}")

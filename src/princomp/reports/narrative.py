@@ -218,6 +218,8 @@ def _sentences(request: Request) -> Iterator[tuple[str, str]]:
     if close:
         left_out = close[-1][1] == f"PC{fitted.k + 1}"
         yield "warning", texts("inseparable", [f"{a} from {b}" for a, b in close], left_out)
+    if inaccurate := _inaccurate(request):
+        yield "warning", texts("inaccurate", inaccurate)
     if unequal := unequal_columns(fitted, column_names(model)):
         yield "warning", texts("unequal", unequal, has_constant_columns(fitted))
     if not request.has_frequencies:
@@ -302,6 +304,11 @@ def _dominated(request: Request) -> list[str]:
     ]
 
 
+def _inaccurate(request: Request) -> str:
+    """Components whose residuals are large; empty if there are none."""
+    return component_ranges([one.component for one in request.verdicts if one.kind == "inaccurate"])
+
+
 def _converged(request: Request) -> bool:
     """Whether filling the missing cells converged, if there were any."""
     filled = request.fitted.filled
@@ -338,7 +345,10 @@ def describe_briefly(request: Request) -> Iterator[str]:
         if doubtful:
             yield texts("doubtful", doubtful)
         return
-    yield texts("short_trust", fitted.k, sound, doubtful)
+    inaccurate = _inaccurate(request)
+    if inaccurate:
+        yield texts("inaccurate", inaccurate)
+    yield texts("short_trust", fitted.k, sound, doubtful, bool(inaccurate))
     if dominated := _dominated(request):
         yield texts("dominated", dominated)
     filled = fitted.filled

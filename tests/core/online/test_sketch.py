@@ -6,6 +6,7 @@ import pickle
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from online_cases import assert_same_bits, fit_in_batches, wide
@@ -164,9 +165,42 @@ def test_a_sketch_that_was_not_asked_for_warns_once(rng):
     for k in (2, None):  # as the warning, and the hint for None, recommend
         exact = PCA(k, svd_solver="full").partial_fit(X[:6]).partial_fit(X[6:])
         np.testing.assert_allclose(exact.explained_variance_[:2], expected, rtol=1e-12)
-    with pytest.warns(UserWarning, match="components are approximate"):
-        princomp.IncrementalPCA(2).fit(X)
     sketch_pca(2).partial_fit(X)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, pd.DataFrame])
+def test_incremental_pca_fits_wide_tables_in_memory_exactly(kind, rng):
+    X = rng.standard_normal((40, 10_001))
+    expected = PCA(2).fit(X).explained_variance_
+    model = princomp.IncrementalPCA(2, batch_size=7).fit(kind(X))
+    np.testing.assert_allclose(model.explained_variance_, expected, rtol=1e-12)
+    assert (model.batch_size_, model.n_samples_seen_) == (7, 40)
+    np.testing.assert_allclose(model.var_, X.var(axis=0), rtol=1e-12)
+    with pytest.raises(NotAvailableError, match="kept no scatter and only 2 of 39 components"):
+        model.partial_fit(X)
+    with pytest.raises(ParameterError, match="batch_size"):
+        princomp.IncrementalPCA(2, batch_size=0).fit(kind(X))
+    with pytest.warns(UserWarning, match="components are approximate"):
+        princomp.IncrementalPCA(2).fit(iter([X]))
+
+
+def test_incremental_pca_fits_tables_in_memory_exactly_if_a_scatter_does_not_fit(monkeypatch, rng):
+    monkeypatch.setattr("princomp.core.mergeable_summary.memory_limit", lambda memory: 20 * 10**6)
+    X = rng.standard_normal((30, 1200))  # 8 scatters of 1,200 columns take 92 MB
+    model = princomp.IncrementalPCA(2).fit(X)
+    expected = PCA(2).fit(X).explained_variance_
+    np.testing.assert_array_equal(model.explained_variance_, expected)
+
+
+def test_the_plan_of_sparse_batches_calls_them_sparse(rng):
+    X = sp.random_array((60, 20), density=0.2, format="csr", rng=rng)
+    model = PCA(2).partial_fit(X[:30]).partial_fit(X[30:])
+    assert "(sparse)" in str(model.plan_)
+    merged = PCA(2).partial_fit(X[:30]).merge(model)
+    assert "(sparse)" in str(merged.plan_)
+    merged.partial_fit(X.toarray())
+    assert "(dense)" in str(merged.plan_)
+    assert "(dense)" in str(PCA(2).partial_fit(X.toarray()).partial_fit(X).plan_)
 
 
 def test_a_sketch_of_few_rows(table):

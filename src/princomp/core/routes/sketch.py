@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from princomp.core.context import FitContext
 from princomp.core.problem import Problem
+from princomp.core.request import Request
 from princomp.core.routes.base import Cost, Solution
 from princomp.core.routes.krylov import wide_blocks
-from princomp.errors import NotAvailableError, ParameterError
+from princomp.errors import NotAvailableError, ParameterError, warn
 from princomp.rules import Rule, name_of
 from princomp.solvers import SKETCH_PANEL, TEST_DIRECTIONS, completed, sketch_width, solve_sketch
 from princomp.summaries import Sketch, SketchOf
@@ -38,6 +39,7 @@ class SketchRoute:
             n_components = fit.problem.n_components
             if not isinstance(n_components, int):
                 raise whole_number_needed("a sketch", n_components)
+            warn_of_sketch(fit.request, fit.problem.columns)
             sketch = fit.summarise(
                 SketchOf(sketch_width(n_components, fit.problem.columns)), "sketch"
             )
@@ -58,6 +60,26 @@ class SketchRoute:
         largest = float(spectrum.residuals.max(initial=0.0))
         why = f"estimated residual of the sketch: up to {largest:.0e} of the first variance"
         return Solution(completed(spectrum, k), k, sketch, scale, (why,))
+
+
+def warn_of_sketch(request: Request, p: int) -> None:
+    """Warn that rows are added to a sketch, unless one was requested."""
+    if request.solver == "auto":
+        warn(
+            f"a scatter of {p:,} columns is too large, so rows that come in batches are added to a "
+            "sketch: components are approximate, and certificate_.residuals estimates their error; "
+            f"{exact_stream(request)}; so is fit of a file, or of a function that makes a new "
+            "iterator"
+        )
+
+
+def exact_stream(request: Request) -> str:
+    """Advice for rows in batches that have too many columns for a scatter."""
+    parameters = f"{name_of(request.n_components)!r}, svd_solver='full'"
+    return (
+        f"PCA({parameters}).partial_fit is exact, and keeps the rows as long as there are fewer "
+        "than twice as many as columns"
+    )
 
 
 def whole_number_needed(
