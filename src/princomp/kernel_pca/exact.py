@@ -78,7 +78,7 @@ class ExactFit:
     imputer: PCA | None = None
 
     landmarks: ClassVar[None] = None
-    error: ClassVar[float] = 0.0
+    approximation_error: ClassVar[float] = 0.0
 
     @property
     def k(self) -> int:
