@@ -257,8 +257,8 @@ class ImageFit:
         if share > _LARGE_SHARE:
             warn(
                 f"the {self.map.m:,} landmarks, chosen from earlier rows, leave out about "
-                f"{share:.0%} of the variance of the rows that were added. Begin with more rows, "
-                "of all kinds, give landmarks as an array, or fit all batches at once: "
+                f"{min(share, 1.0):.0%} of the variance of the rows that were added. Begin with "
+                "more rows, of all kinds, give landmarks as an array, or fit all batches at once: "
                 "fit(lambda: batches())"
             )
 
