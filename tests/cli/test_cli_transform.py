@@ -331,6 +331,7 @@ def test_a_model_without_names_notes_which_columns_are_left_out(princomp, tmp_pa
     assert "note: left out 1 text column: kind" in done.err
 
 
+@pytest.mark.filterwarnings("ignore:these are probably not the rows of the fit")
 def test_a_note_says_that_named_columns_are_taken_in_their_order(princomp, tmp_path):
     X = np.array([[1.0, 2.0], [3.0, 5.0], [4.0, 1.0]])
     np.save(tmp_path / "x.npy", X)

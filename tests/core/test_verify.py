@@ -129,7 +129,8 @@ def test_rows_that_can_be_read_once_are_not_read_for_the_place_of_nan(rng):
 
 def test_residuals_beyond_float64_are_null_in_json(rng):
     X = table(rng)
-    found = PCA(2).fit(X).verify(X * 1e200)
+    with pytest.warns(UserWarning, match="probably not the rows of the fit"):
+        found = PCA(2).fit(X).verify(X * 1e200)
     assert np.isinf(found.residuals).all()
     assert json.loads(found.to_json(), parse_constant=pytest.fail)["residuals"] == [None, None]
 
@@ -153,3 +154,29 @@ def test_show_verifies_with_a_file(princomp, model_file):
     found = json.loads(done.out)["certificate"]
     assert found["against_rows"]
     assert max(found["residuals"]) <= 30 * EPS
+
+
+@pytest.mark.filterwarnings("default:these are probably not the rows")
+def test_show_notes_that_rows_are_not_those_of_the_fit(princomp, tmp_path, rng):
+    for name in ("a.npy", "b.npy"):
+        np.save(tmp_path / name, table(rng))
+    assert princomp("fit", "a.npy", "-m", "m.pca").code == 0
+    done = princomp("show", "m.pca", "--verify", "b.npy")
+    assert "note: these are probably not the rows of the fit" in done.err
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_other_rows_of_the_same_number_warn(dtype, rng):
+    X = table(rng, dtype)
+    model = PCA(3).fit(X)
+    for other in (table(rng, dtype), 255 * X, X[:, ::-1]):
+        with pytest.warns(UserWarning, match="probably not the rows of the fit") as caught:
+            model.verify(other)
+        assert len(caught) == 1
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("solver", ["full", "randomized", "lanczos", "sketch"])
+def test_the_rows_of_the_fit_do_not_warn(solver, rng):
+    X = table(rng)
+    PCA(3, svd_solver=solver).fit(X).verify(X)

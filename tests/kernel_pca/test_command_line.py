@@ -373,6 +373,7 @@ def test_merge_refusals_explain_why(princomp, tmp_path):
         ),
     ],
 )
+@pytest.mark.filterwarnings("ignore:the kernel .* is near zero for nearly all pairs")
 def test_options_without_effect_are_ignored_with_a_note(princomp, tmp_path, words, reported):
     done = princomp("fit", ARRESTS, *words, "-k", 2, "-o", "r", "--json")
     assert done.code == 0

@@ -41,6 +41,7 @@ def test_rows_with_missing_cells_have_empty_pre_images(princomp, tmp_path):
     ],
     ids=str,
 )
+@pytest.mark.filterwarnings("ignore:the kernel .* is near zero for nearly all pairs")
 def test_the_hint_on_pre_images_is_for_the_kernel(options, hint, princomp):
     fit = ("fit", ARRESTS, "--id", "State", *options, "-k", 2, "--force", "-m", "m.pca", "-o", "r")
     assert princomp(*fit).code == 0

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn import decomposition
-from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.metrics.pairwise import cosine_similarity, pairwise_distances, pairwise_kernels
 
 from princomp import KernelPCA
 from princomp.core import fitted_model
-from princomp.errors import ParameterError, ShapeError
+from princomp.errors import DataError, ParameterError, ShapeError
 
 
 def rows_of(rng, n, p):
@@ -135,3 +135,25 @@ def test_the_certificate_counts_what_a_matrix_lacks_of_symmetry(n, solver, rng):
     # What rows of weight zero hold is ignored.
     K[0] += 1.0
     KernelPCA(3, kernel="precomputed").fit(K, sample_weight=np.arange(n) > 0)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+@pytest.mark.parametrize("n", [400, 401])
+@pytest.mark.parametrize("k", [2, 0.9, None])
+def test_distances_are_refused(metric, n, k, rng):
+    """400 rows are solved by LAPACK, 401 by a search, which would not end."""
+    D = pairwise_distances(rng.standard_normal((n, 8)), metric=metric)
+    with pytest.raises(DataError, match=r"distances, not a kernel.*sum to -\d") as caught:
+        KernelPCA(k, kernel="precomputed").fit(D)
+    assert "-D**2 / 2" in caught.value.hint
+    KernelPCA(2, kernel="precomputed").fit(1 - D if metric == "cosine" else -(D**2) / 2)
+
+
+@pytest.mark.parametrize("n", [400, 401])
+def test_a_matrix_without_a_positive_eigenvalue(n, rng):
+    K = -cosine_similarity(rng.standard_normal((n, 8)))
+    with pytest.warns(UserWarning, match="not positive semi-definite") as caught:
+        model = KernelPCA(2, kernel="precomputed").fit(K)
+    assert len(caught) == 1
+    assert not model.eigenvalues_.any()

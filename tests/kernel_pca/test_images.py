@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from princomp import KernelPCA
+from princomp import KernelPCA, load
 from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, ShapeError
 
 
@@ -244,3 +244,77 @@ def test_kernels_without_random_features_are_refused_with_those_that_have_them(
 def test_additive_chi2_has_no_landmarks(rng):
     with pytest.raises(ParameterError, match="additive_chi2"):
         nystrom(kernel="additive_chi2").fit(np.abs(rows_of(rng, 30, 3)))
+
+
+def unlike_batches(sizes=(200, 1800)):
+    X = np.random.default_rng(0).standard_normal((sum(sizes), 10)) * [5, 4, 3, 2, *[1] * 6]
+    return np.split(X, np.cumsum(sizes)[:-1])
+
+
+def share_left_out(model, X):
+    """The share of the variance that the landmarks of a model leave out."""
+    every = nystrom(None, kernel=model.kernel, landmarks=model.landmarks_).fit(X)
+    return 1 - every.score(X)
+
+
+@pytest.mark.filterwarnings("ignore:the .* landmarks, chosen from earlier rows")
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_the_error_is_of_all_rows_that_were_added(kernel, tmp_path):
+    few, many = unlike_batches()
+    both = np.concatenate([few, many])
+    model = nystrom(5, kernel=kernel).partial_fit(few)
+    assert model.approximation_error_ < 1e-6
+    model.partial_fit(many)
+    share = share_left_out(model, both)
+    assert share > 0.1
+    # Both are differences from 1.
+    assert model.approximation_error_ == pytest.approx(share, abs=1e-9)
+    assert f"200 landmarks leave out {share:.2g} of the variance of all rows" in str(model.plan_)
+    assert "an exact fit of" not in str(model.plan_)
+    model.save(tmp_path / "model.pca")
+    assert load(tmp_path / "model.pca").approximation_error_ == model.approximation_error_
+    other = nystrom(5, kernel=kernel, landmarks=model.landmarks_).fit(many)
+    merged = nystrom(5, kernel=kernel).fit(few).merge(other)
+    assert merged.approximation_error_ == pytest.approx(share, abs=1e-9)
+    weights = np.repeat([1.0, 2.0], 1000)
+    weighted = nystrom(5, kernel=kernel, landmarks=model.landmarks_).partial_fit(both[:1])
+    weighted.partial_fit(both[1:], sample_weight=weights[1:])
+    expected = share_left_out(model, np.repeat(both, weights.astype(int), axis=0))
+    assert weighted.approximation_error_ == pytest.approx(expected, abs=1e-9)
+    assert model.forget(many).approximation_error_ < 1e-6
+
+
+@pytest.mark.filterwarnings("ignore:the .* landmarks, chosen from earlier rows")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kernel": "poly"},
+        {"kernel": "cosine"},
+        {"approximation": "features", "memory_limit": 10**8},
+    ],
+    ids=str,
+)
+def test_the_error_of_added_rows_is_not_known_for_other_kernels(options):
+    few, many = unlike_batches()
+    model = nystrom(5, **options).partial_fit(few)
+    assert model.approximation_error_ >= 0
+    model.partial_fit(many)
+    assert np.isnan(model.approximation_error_)
+    assert "their error for rows that were added is not known" in str(model.plan_)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_landmarks_that_leave_out_much_of_later_rows_warn(kernel):
+    few, many = unlike_batches((30, 1800))
+    model = nystrom(5, kernel=kernel).partial_fit(few)
+    with pytest.warns(UserWarning, match=r"30 landmarks, .* leave out about \d\d% of the variance"):
+        model.partial_fit(many)
+
+
+@pytest.mark.filterwarnings("error")
+def test_landmarks_of_like_rows_do_not_warn(rng):
+    X = rows_of(rng, 4000, 4)
+    model = nystrom().partial_fit(X[:2000]).partial_fit(X[2000:])
+    assert model.approximation_error_ < 0.02
+    near = X[0] + 1e-3 * rng.standard_normal((300, 4))  # rows that hardly differ
+    model.partial_fit(near)

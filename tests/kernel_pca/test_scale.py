@@ -239,6 +239,7 @@ def test_a_saved_model_is_loaded_unchanged(given, scale, X, tmp_path):
 )
 @pytest.mark.parametrize(("scale", "changed"), [(None, "unit"), (None, 2.0), ("unit", None)])
 @pytest.mark.filterwarnings("ignore:the kernel of 3 of 3 rows with all landmarks")
+@pytest.mark.filterwarnings("ignore:the kernel .* is near zero for nearly all pairs")
 def test_a_scale_changed_after_the_fit_does_not_change_the_saved_fit(
     scale, changed, given, X, tmp_path
 ):

@@ -192,6 +192,7 @@ def test_kernels_without_pre_images_are_compared_by_reconstruction(pre_image):
     tune(np.abs(ROWS), grid, model=KernelPCA(1), cv=2, by="reconstruction")
 
 
+@pytest.mark.filterwarnings("ignore:n_components=200 is more than the 67 rows")
 @pytest.mark.parametrize("k", [[0.5, 0.9], [2, 0.9], [None, 2], [3, 200]])
 def test_n_components_may_be_fractions_or_none(k):
     model = KernelPCA(kernel="rbf", gamma=0.05)
@@ -476,3 +477,13 @@ def test_a_median_gamma_is_ignored_by_kernels_without_gamma():
     assert found.best["n_components"] == 2
     with pytest.raises(ParameterError, match="gamma='mean' is not valid"):
         tune(rows, {"kernel": ["linear"], "gamma": ["mean"]})
+
+
+@pytest.mark.parametrize("by", ["pre_image", "reconstruction"])
+def test_more_components_than_a_fold_has_rows_warn(by, rng):
+    X = rng.standard_normal((100, 5))
+    grid = {"n_components": [5, 200]}
+    with pytest.warns(UserWarning, match="n_components=200 is more than the 80 rows") as caught:
+        found = tune(X, grid, by=by)
+    assert "best_model has at most 100" in str(caught[0].message)
+    assert found.best_model.n_components_ <= 100

@@ -156,6 +156,7 @@ def test_an_existing_page_is_kept_unless_forced(princomp, model_file, tmp_path, 
     ("flags", "name"), [(("--robust",), "RobustPCA"), (("--kernel", "rbf"), "KernelPCA")]
 )
 @pytest.mark.parametrize("rows", [(), (ARRESTS,)])
+@pytest.mark.filterwarnings("ignore:the kernel .* is near zero for nearly all pairs")
 def test_a_model_of_another_kind_is_refused_by_name(princomp, tmp_path, flags, name, rows):
     done = princomp("fit", ARRESTS, "--id", "State", *flags, "-k", 2, "-m", "m.pca")
     assert done.code == 0

@@ -15,18 +15,21 @@ from numpy.typing import NDArray
 from princomp.core.context import FitContext, in_safe_range
 from princomp.core.request import Request
 from princomp.core.weights import WEIGHT_TOLERANCE, attach_weights, checked_weights
-from princomp.errors import NotAvailableError, NotFiniteError, ShapeError
+from princomp.errors import NotAvailableError, NotFiniteError, ShapeError, warn
 from princomp.io import not_finite_error
 from princomp.linalg import FloatArray, frozen, one_blas_thread
 from princomp.solvers import Images, ImagesOf, Spectrum
 from princomp.summaries import Columns, SampleWeight, Sketch
 
 if TYPE_CHECKING:
+    from princomp.core.fitted import Fitted
     from princomp.core.fitted_model import PCAModel
     from princomp.core.routes.base import Summary
 
 # A certificate calls axes inseparable if the gap leaves them fewer than this many correct digits.
 _MIN_DIGITS = 4
+# Residuals above this, and far above those of the certificate, show that rows are not of the fit.
+_OTHER_ROWS = 1e-2
 
 # What to do if rows are not those of a fit whose rows have faded.
 DECAY_HINT = "with decay, give sample_weight=decay**age: the last row has age 0"
@@ -238,7 +241,20 @@ def verify_table(model: PCAModel, X: object, sample_weight: SampleWeight = None)
         size = np.ldexp(fitted.spectrum.largest, -2 * exponent) * (summary.rows - 1.0)
         shares = fitted.variances / fitted.spectrum.largest
         residuals = np.linalg.norm(folded.image / size - axes.T * shares, axis=0)
+    _warn_of_other_rows(fitted, residuals)
     return replace(fitted.certificate, residuals=residuals, against_rows=True)
+
+
+def _warn_of_other_rows(fitted: Fitted, residuals: FloatArray) -> None:
+    """Warn of residuals far above what the route allows: the rows are not those of the fit."""
+    largest = float(residuals.max(initial=0.0))
+    expected = 100 * float(np.nan_to_num(fitted.certificate.residuals).max(initial=0.0))
+    if not isinstance(fitted.summary, Sketch) and largest > max(_OTHER_ROWS, expected):
+        warn(
+            f"these are probably not the rows of the fit: the largest residual is {largest:.2g} of "
+            "the first variance, and rounding is far smaller. Check the file, the units and the "
+            "order of the columns"
+        )
 
 
 def _fold_images(fit: FitContext, kind: ImagesOf) -> Images:

@@ -173,7 +173,8 @@ def verify(self: PCA, X: Any, sample_weight: SampleWeight = None) -> Certificate
     Returns
     -------
     Certificate
-        With ``residuals`` measured with the rows: ‖Cv − λv‖ / λ₁ of each component.
+        With ``residuals`` measured with the rows: ‖Cv − λv‖ / λ₁ of each component. A warning
+        says if they are so large that these are probably not the rows of the fit.
 
     Raises
     ------

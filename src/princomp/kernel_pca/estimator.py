@@ -143,7 +143,8 @@ class KernelPCA(
     landmarks_ : array of shape (m, p) or None
     approximation_error_ : float
         Estimated error of the approximation; NaN unless ``n_landmarks="auto"``, if no rows were
-        held out to estimate it, or if their variance may be rounding.
+        held out to estimate it, or if their variance may be rounding. For rows that were added
+        or merged, it is known only with landmarks and "rbf", "laplacian" or "chi2".
     dual_coef_, X_transformed_fit_ : ndarray of shape (n, p), (n, k)
         Coefficients and scores of the learned pre-image.
     plan_ : KernelPlan
@@ -472,9 +473,12 @@ class KernelPCA(
         """Estimated error of an approximation; 0 for an exact fit, NaN without an estimate.
 
         It is the share of the variance in the feature space that is missing (Nyström), or the
-        relative error of the kernel matrix (random features).
+        relative error of the kernel matrix (random features). After ``partial_fit``, ``forget`` or
+        ``merge``, it is the share that all rows together lose with landmarks and "rbf",
+        "laplacian" or "chi2", where k(x, x) is 1; NaN otherwise, because sums of images do not
+        contain it.
         """
-        return float(self._result.error)
+        return float(self._result.approximation_error)
 
     n_samples_ = _Attribute(lambda fit: int(fit.n_samples), "Number of rows used.")
     n_dropped_ = _Attribute(

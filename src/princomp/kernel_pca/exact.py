@@ -31,6 +31,8 @@ from princomp.summaries import Columns, Weights, is_sparse, stored_bytes
 
 # Scores of rows with a weight below this share of the mean are not computed from eigenvectors.
 _LIGHT_SHARE = 1e-4
+# Below this mean over pairs of different rows, and 1/n, a kernel with k(x, x) = 1 is negligible.
+_NEGLIGIBLE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +80,7 @@ class ExactFit:
     imputer: PCA | None = None
 
     landmarks: ClassVar[None] = None
-    error: ClassVar[float] = 0.0
+    approximation_error: ClassVar[float] = 0.0
 
     @property
     def k(self) -> int:
@@ -184,6 +186,12 @@ def solve_rows(rows: RowArray, weights: Weights, parameters: KernelParameters) -
     # The other half of the limit is for the search space and products.
     matrix = KernelMatrix(function, rows, weights, memory=limit // 2, n_random=n_random)
     fitted = replace(_exact_fit(matrix, parameters), dtype=dtype)
+    _warn_of_parameters(function, rows, fitted)
+    return fitted
+
+
+def _warn_of_parameters(function: KernelFunction, rows: RowArray, fitted: ExactFit) -> None:
+    """Warn if the kernel is the same for all pairs of rows, or negligible for nearly all."""
     is_zero = function.takes_gamma and not fitted.spectrum.variances.any()
     if is_zero and Columns.of(rows).column_scatter.any():  # the rows are not all equal
         given, better = f"gamma {function.gamma:g}", "gamma='median'"
@@ -193,7 +201,18 @@ def solve_rows(rows: RowArray, weights: Weights, parameters: KernelParameters) -
             f"all eigenvalues are zero: kernel {function.name!r} with {given} is, up to rounding, "
             f"the same for all pairs of rows. Choose other parameters, such as {better}"
         )
-    return fitted
+    shares = fitted.expansion.mean
+    own = float(shares @ shares)  # of k(x, x) in the mean of the matrix
+    if not function.unit_diagonal or own >= 1.0:
+        return
+    mean = (fitted.expansion.mean_square - own) / (1.0 - own)
+    if mean < min(_NEGLIGIBLE, 1.0 / fitted.n_samples):
+        warn(
+            f"the kernel {function.name!r} with gamma {function.gamma:g} is near zero for nearly "
+            f"all pairs of rows (mean {max(mean, 0.0):.1g}), so components hardly differ from "
+            "single rows. Use a smaller gamma, such as gamma='median', or divide the columns: "
+            "scale='unit'"
+        )
 
 
 def solve_matrix(matrix: FloatArray, weights: Weights, parameters: KernelParameters) -> ExactFit:

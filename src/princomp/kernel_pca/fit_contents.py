@@ -173,6 +173,7 @@ _IMAGES = Schema(
         "images": Field(PCA_DOCUMENT),
         "passes": Field(values.COUNT, default=0),
         "nonzero": Field(values.FLAG, default=False),
+        "changed": Field(values.FLAG, default=False),
     },
     {},
 )
@@ -201,6 +202,7 @@ def _image_fit(fit_arrays: Arrays, images: Arrays, document: Document, p: int) -
         tuple(document["notes"]),
         passes=document["passes"],
         nonzero=document["nonzero"],
+        changed=document["changed"],
     )
 
 

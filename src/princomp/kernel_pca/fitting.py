@@ -162,7 +162,8 @@ def partial_fit(self: K, X: Any, y: object = None, sample_weight: SampleWeight =
     """Add rows. The first call makes the feature map and the divisors of ``scale``.
 
     Landmarks are chosen from the rows of the first call: pass many rows there, or ``landmarks``
-    as an array. Components are not computed here, but when an attribute is read.
+    as an array. With ``n_landmarks="auto"``, a warning says if they leave out more than a tenth
+    of the variance of later rows. Components are not computed here, but when an attribute is read.
 
     Parameters
     ----------

@@ -104,6 +104,11 @@ class KernelFunction:
         return self.name in GAMMA_KERNELS
 
     @property
+    def unit_diagonal(self) -> bool:
+        """Whether the kernel of each row with itself is 1."""
+        return self.name in ("rbf", "laplacian", "chi2")
+
+    @property
     def positive(self) -> bool:
         """Whether centred kernel matrices have no negative eigenvalues, by their formula."""
         if self.name in POLYNOMIALS:
@@ -265,7 +270,7 @@ class KernelFunction:
 
     def diagonal(self, rows: RowArray) -> FloatArray:
         """Compute the kernel of each row with itself (m,), in float64."""
-        if self.name in ("rbf", "laplacian", "chi2"):
+        if self.unit_diagonal:
             return np.ones(rows.shape[0])
         rows = self._shifted_and_scaled(rows)
         if self.name == "additive_chi2":

@@ -11,15 +11,23 @@ import numpy.typing as npt
 
 from princomp.core import Certificate, Fitted, fitted_model
 from princomp.engines import DistributedRows
-from princomp.errors import NotAvailableError, ParameterError
+from princomp.errors import NotAvailableError, ParameterError, warn
 from princomp.estimators import PCA
-from princomp.io import RowArray, RowData
+from princomp.io import RowArray, RowData, Source
 from princomp.kernel_pca.feature_maps import FeatureMap, Nystrom, mapped
 from princomp.kernel_pca.feature_space.expansion import Expansion
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernel_pca.plan import KernelPlan
+from princomp.kernels import sampled_rows
 from princomp.linalg import FloatArray, cached_property
 from princomp.solvers import Spectrum
+from princomp.summaries import rows_without_nan
+
+# A variance below this share of k(x, x) may be rounding.
+_ROUNDING = 1e-10
+# Landmarks that leave out more than this share of the variance of added rows cause a warning. It is
+# computed from a sample of the rows, if there are enough.
+_LARGE_SHARE, _SAMPLE_ROWS, _FEWEST_ROWS = 0.1, 256, 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +41,7 @@ class ImageFit:
         Fitted to the images of the rows, and never changed: rows that are added or removed
         change a copy.
     error : float
-        Estimated error of the map; NaN if there is no estimate.
+        Estimated error of the map for the rows it was made from; NaN if there is no estimate.
     notes : tuple of str
         How the map was made.
     imputer : PCA, optional
@@ -42,6 +50,9 @@ class ImageFit:
         Number of times that the rows were read to make the map.
     nonzero : bool
         Leave out components whose variance is below the resolution.
+    changed : bool
+        Whether rows were added or removed since the map was made, so that ``error`` and
+        ``notes`` are of other rows.
     """
 
     map: FeatureMap
@@ -51,6 +62,7 @@ class ImageFit:
     imputer: PCA | None = None
     passes: int = 0
     nonzero: bool = False
+    changed: bool = False
 
     complete: ClassVar[bool] = False
     training_scores: ClassVar[None] = None
@@ -130,6 +142,35 @@ class ImageFit:
         """Residuals, orthogonality and what they imply, for the PCA of images."""
         return self._pca_result.certificate
 
+    @cached_property
+    def approximation_error(self) -> float:
+        """Estimated error for all rows; NaN if there is no estimate.
+
+        For rows that were added it is exact: Σ(k(x, x) − ‖z(x)‖²) / Σ‖φ(x) − mean‖² follows from
+        the sums of images where k(x, x) is 1.
+        """
+        if not self.changed:
+            return self.error
+        if not isinstance(self.map, Nystrom) or not self.kernel.unit_diagonal:
+            return float("nan")
+        result = self._pca_result
+        n, mean = float(result.summary.rows), result.mean.astype(np.float64)
+        total = n * (1.0 - float(mean @ mean))
+        if total <= _ROUNDING * n:
+            return float("nan")
+        return max(0.0, 1.0 - float(result.spectrum.total) * self.divisor / total)
+
+    @property
+    def _notes_of_all_rows(self) -> tuple[str, ...]:
+        if not self.changed:
+            return self.notes
+        points, error = self.landmarks, self.approximation_error
+        count = f"{self.map.width:,} features"
+        count = count if points is None else f"{points.shape[0]:,} landmarks"
+        if np.isnan(error):
+            return (f"{count}: their error for rows that were added is not known",)
+        return (f"{count} leave out {error:.2g} of the variance of all rows",)
+
     @property
     def plan(self) -> KernelPlan:
         """How the fit ran."""
@@ -141,7 +182,7 @@ class ImageFit:
             gamma=kernel.gamma if kernel.takes_gamma else None,
             route=self.map.kind,
             solver=inner.solver,
-            reasons=(*self.notes, *(f"their PCA: {why}" for why in inner.reasons)),
+            reasons=(*self._notes_of_all_rows, *(f"their PCA: {why}" for why in inner.reasons)),
             passes=self.passes + (inner.passes or 0),
             memory=inner.memory,
         )
@@ -199,12 +240,33 @@ class ImageFit:
     def add(self, rows: RowData, weights: npt.ArrayLike | None, *, drop: bool) -> Self:
         """Return the fit with more rows."""
         images = mapped(rows, self.map, allow_missing=drop)
-        return replace(self, images=copy(self.images).partial_fit(images, sample_weight=weights))
+        changed = "_fitted" in vars(self.images)
+        model = copy(self.images).partial_fit(images, sample_weight=weights)
+        fit = replace(self, images=model, changed=changed)
+        if changed and weights is None and not isinstance(rows, Source):
+            fit._warn_of_missing_variance(rows)
+        return fit
+
+    def _warn_of_missing_variance(self, rows: RowArray) -> None:
+        """Warn if landmarks whose error was small leave out much of the variance of new rows."""
+        rows = rows[sampled_rows(rows.shape[0], _SAMPLE_ROWS)]
+        rows = rows[rows_without_nan(rows)]
+        if not isinstance(self.map, Nystrom) or rows.shape[0] < _FEWEST_ROWS:
+            return
+        share = self.map.missing_share(rows) if self.error <= _LARGE_SHARE else 0.0
+        if share > _LARGE_SHARE:
+            warn(
+                f"the {self.map.m:,} landmarks, chosen from earlier rows, leave out about "
+                f"{min(share, 1.0):.0%} of the variance of the rows that were added. Begin with "
+                "more rows, of all kinds, give landmarks as an array, or fit all batches at once: "
+                "fit(lambda: batches())"
+            )
 
     def remove(self, rows: RowData, weights: npt.ArrayLike | None, *, drop: bool) -> Self:
         """Return the fit without some of its rows."""
         images = mapped(rows, self.map, allow_missing=drop)
-        return replace(self, images=copy(self.images).forget(images, sample_weight=weights))
+        model = copy(self.images).forget(images, sample_weight=weights)
+        return replace(self, images=model, changed=True)
 
     def merge(self, other: ImageFit) -> Self:
         """Return the fit of the rows of two fits with the same map.
@@ -226,4 +288,4 @@ class ImageFit:
                 "gamma and the landmarks (landmarks=model.landmarks_) of the first; instead of "
                 "landmarks, random features need the same random_state and n_landmarks",
             )
-        return replace(self, images=copy(self.images).merge(other.images))
+        return replace(self, images=copy(self.images).merge(other.images), changed=True)

@@ -40,6 +40,8 @@ KernelFit: TypeAlias = ExactFit | ImageFit
 
 # Rows that are scored together.
 _BLOCK_ROWS = 8192
+# From this mean of the kernel on, without k(x, x), the rows of a fit count as near each other.
+_NEAR = 0.05
 
 
 class ScoredRows(NamedTuple):
@@ -106,12 +108,20 @@ class KernelPCAModel(FittedModel[KernelFit]):
             return
         remote = expansion.count_remote(scored.filled, scored.scores)
         if remote:
-            gamma = expansion.function.gamma
+            gamma, mean = expansion.function.gamma, expansion.mean_square
             points = "rows of the fit" if self.result.landmarks is None else "landmarks"
+            why = (
+                f"gamma {gamma:g} is too large for them. Use a smaller one, such as "
+                "gamma='median', or choose it with tune"
+            )
+            if mean - 1.0 / self.result.n_samples > _NEAR:
+                why = (
+                    "they are far from the rows of the fit, which are near each other (their mean "
+                    f"kernel is {mean:.2g}). Give rows in the units and scale of the fit"
+                )
             warn(
                 f"the kernel of {remote:,} of {n:,} rows with all {points} is zero up to "
-                f"rounding, so their scores are the same and say nothing: gamma {gamma:g} is too "
-                "large for them. Use a smaller one, such as gamma='median', or choose it with tune"
+                f"rounding, so their scores are the same and say nothing: {why}"
             )
 
     def _score(self, rows: RowArray, first: int) -> ScoredRows:

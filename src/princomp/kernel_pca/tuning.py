@@ -129,6 +129,7 @@ def tune(
     combinations = candidates(limited, grid, rows, by)
     _check_best_model(combinations)
     folds = _folds(cv, rows, int(random_state))
+    _warn_of_many_components(combinations, folds, rows.shape[0])
     errors = fold_errors(rows, combinations, folds, by, progress)
     best = combinations[_best_index(errors.mean(axis=1), by)]
     # An iterator is exhausted, so use the rows that were read from it.
@@ -136,6 +137,19 @@ def tune(
     best_model = clone(model).set_params(**best.parameters).fit(fit_rows)
     parameters = tuple(candidate.parameters for candidate in combinations)
     return Tuned(parameters, errors, by, rows.shape[0], all_rows.shape[0], best_model)
+
+
+def _warn_of_many_components(combinations: list[Candidate], folds: list[Fold], n: int) -> None:
+    """Warn of combinations with more components than a fold has rows to fit."""
+    requests = [candidate.settings.n_components for candidate in combinations]
+    largest = max((k for k in requests if isinstance(k, int)), default=0)
+    fewest = min(len(training) for training, _ in folds)
+    if largest > fewest:
+        warn(
+            f"n_components={largest} is more than the {fewest:,} rows that a fold is fitted to: "
+            f"combinations with more than {fewest:,} were compared with {fewest:,}, and best_model "
+            f"has at most {n:,}"
+        )
 
 
 def _best_index(errors: FloatArray, by: str) -> int:

@@ -20,13 +20,15 @@ from princomp.kernel_pca.feature_maps.feature_map import BLOCK_ROWS, FeatureMap
 from princomp.kernel_pca.feature_maps.landmarks import landmark_matrix
 from princomp.kernel_pca.feature_space.solve import MAX_NEGATIVE_SHARE
 from princomp.kernel_pca.functions import KernelFunction, Sides, check_values, shift_of
-from princomp.kernels import RightFactor
+from princomp.kernels import RightFactor, sampled_rows
 from princomp.linalg import EPS, FloatArray, cached_property
 from princomp.solvers import eigenpairs
 from princomp.summaries import is_sparse
 
 # Images are in float64 if float32 would leave out more than this share of the variance.
 _MAX_LEFT_OUT = 1e-4
+# Number of landmarks from which their variance is estimated.
+_SAMPLE_ROWS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +165,17 @@ class Nystrom(FeatureMap):
             values = self.kernel.values_of_products(products, self.dtype)
         self._weights.times(values, out)
 
+    def missing_share(self, rows: RowArray) -> float:
+        """Compute the share of the variance that rows lose outside the span of the landmarks.
+
+        It is relative to the variance of the rows or of the landmarks, whichever is larger, so
+        that rows which hardly differ lose little.
+        """
+        lost = self.kernel.diagonal(rows) - (self.images(rows).astype(np.float64) ** 2).sum(axis=1)
+        some = self.points[sampled_rows(self.m, _SAMPLE_ROWS)]
+        total = max(_variance(self.kernel, rows), _variance(self.kernel, some))
+        return float(lost.mean()) / total if total > 0.0 else 0.0
+
     def arrays(self) -> dict[str, Any]:
         """Return landmarks (as the three parts of a CSR array if sparse) and weights."""
         return {
@@ -170,6 +183,12 @@ class Nystrom(FeatureMap):
             "weights": self.weights,
             **model_arrays.pack_rows("points", self.points),
         }
+
+
+def _variance(kernel: KernelFunction, rows: RowArray) -> float:
+    """Compute the variance of rows in the feature space, about their mean."""
+    sides = kernel.sides(rows.astype(np.float64))
+    return float(kernel.diagonal(rows).mean() - kernel.tile(sides, sides).mean())
 
 
 def _kept_values(values: FloatArray, dtype: npt.DTypeLike) -> NDArray[np.bool_]:

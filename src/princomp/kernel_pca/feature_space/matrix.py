@@ -20,7 +20,7 @@ from princomp.errors import NotFiniteError, row_words, warn
 from princomp.io import RowArray
 from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, check_values
 from princomp.kernels import sampled_rows
-from princomp.linalg import FloatArray, empty, for_each, map_in_order, one_blas_thread, slices
+from princomp.linalg import EPS, FloatArray, empty, for_each, map_in_order, one_blas_thread, slices
 from princomp.summaries import Weights, is_sparse
 
 # Rows of a stripe, and columns of a tile of it: 2 MB of float64.
@@ -120,7 +120,10 @@ class MatrixSums:
     grand_mean : float
         Mean of all entries of K − offset.
     trace : float
-        Trace of the centred matrix: Σw − 1 times the total variance.
+        Trace of the centred matrix: Σw − 1 times the total variance. Negative only if K is not
+        positive semi-definite, or by rounding.
+    zero_diagonal : bool
+        Whether the diagonal is zero up to rounding, as that of a matrix of distances.
     max_abs : float
         Size of the entries of K: the largest absolute value on its diagonal, where positive
         semi-definite matrices have their largest entry, or of a column mean.
@@ -135,11 +138,12 @@ class MatrixSums:
         # Summed as differences: two large traces would cancel.
         squares = (diagonal - offset) - 2 * offset_means + self.grand_mean
         roots = centring.roots
-        trace = float(squares.sum() if roots is None else (roots[:, 0] ** 2) @ squares)
-        self.trace = max(trace, 0.0)
+        self.trace = float(squares.sum() if roots is None else (roots[:, 0] ** 2) @ squares)
         self.max_abs = max(
             float(np.abs(values).max(initial=0.0)) for values in (diagonal, offset_means + offset)
         )
+        largest = float(np.abs(diagonal).max(initial=0.0))
+        self.zero_diagonal = largest <= EPS**0.5 * self.max_abs
 
     @property
     def column_means(self) -> FloatArray:

@@ -83,6 +83,11 @@ def solve(matrix: CentredMatrix, parameters: KernelParameters) -> Solution:
     """
     n, n_components, memory = matrix.n, parameters.n_components, parameters.limit
     width, result = first_block_width(n, n_components, parameters.solver, memory), None
+    negative = matrix.sums.trace < -_allowed_negative(matrix, 0.0)
+    if negative:
+        _refuse_distances(matrix)
+    if negative and _dense_bytes(n) <= memory:
+        width = 0  # a search does not end if no eigenvalue is positive
     if width:
         with one_blas_thread():  # BLAS's idle threads would slow down those of the products
             result = _solve_lanczos(matrix, n_components, parameters.tol, memory, width)
@@ -96,6 +101,8 @@ def solve(matrix: CentredMatrix, parameters: KernelParameters) -> Solution:
             )
         elif parameters.solver == "eigh":
             reason = "eigen_solver='dense' was requested"
+        elif negative:
+            reason = "the kernel matrix has negative eigenvalues, and its trace is negative"
         elif n <= _SMALL_ROWS:
             reason = f"only {n:,} rows"
         _warn_if_share_is_missed(matrix, spectrum, n_components)
@@ -198,7 +205,8 @@ def _solve_lanczos(
     if not start.any():
         k = k if isinstance(n_components, int) else 0
         zeros = np.zeros(k)
-        return spectrum_of(zeros, np.eye(k, n), zeros, matrix, matrix.sums.trace), products
+        trace = max(matrix.sums.trace, 0.0)
+        return spectrum_of(zeros, np.eye(k, n), zeros, matrix, trace), products
     first = _largest_eigenvalue_lower_bound(matrix, start)
     min_residual = max(tol, FEWEST_UNITS * eigenvalue_rounding(matrix, first) / first)
     n_random = start.shape[1]
@@ -254,7 +262,7 @@ def _search(
         n_random=n_random,
         max_vectors=max_vectors,
         # A trace of zero or less bounds no eigenvalue: some are negative.
-        trace=matrix.sums.trace * scale or None,
+        trace=max(matrix.sums.trace, 0.0) * scale or None,
     )
     return replace(pairs, values=pairs.values / scale, residuals=pairs.residuals / scale)
 
@@ -354,10 +362,7 @@ def checked_total(
         )
     lowest, first = float(values.min(initial=0.0)), float(values.max(initial=0.0))
     others = trace - float(values.sum())
-    entries = matrix.entry_error * matrix.sums.max_abs
-    allowed = max(
-        MAX_NEGATIVE_SHARE * first, _NEGATIVE_FACTOR * matrix.centring.total_weight * entries
-    )
+    allowed = _allowed_negative(matrix, first)
     if min(lowest, others) >= -allowed:
         return max(trace, 0.0)
     if lowest < -allowed or not isinstance(n_components, int):
@@ -378,6 +383,26 @@ def checked_total(
         "relative to the sum of the computed ones, so it depends on n_components"
     )
     return float(zero_rounding(values, matrix).sum())
+
+
+def _allowed_negative(matrix: CentredMatrix, first: float) -> float:
+    """Size up to which negative eigenvalues may be rounding; ``first`` is the first eigenvalue."""
+    entries = matrix.entry_error * matrix.sums.max_abs
+    return max(
+        MAX_NEGATIVE_SHARE * first, _NEGATIVE_FACTOR * matrix.centring.total_weight * entries
+    )
+
+
+def _refuse_distances(matrix: CentredMatrix) -> None:
+    """Refuse a matrix with a diagonal of zeros whose eigenvalues have a negative sum."""
+    if matrix.sums.zero_diagonal:
+        raise DataError(
+            "these look like distances, not a kernel: the diagonal is zero, and the eigenvalues "
+            f"of the centred matrix sum to {matrix.sums.trace:.3g}, so it is not positive "
+            "semi-definite",
+            hint="a kernel is large for rows that are alike: for Euclidean distances D use "
+            "-D**2 / 2, or np.exp(-gamma * D**2); for cosine distances 1 - D",
+        )
 
 
 def spectrum_of(
