@@ -13,6 +13,7 @@ from oracle import EPS, LONG, truth
 
 from princomp import diagnostics
 from princomp.core import fitted_model
+from princomp.diagnostics.limits_of_q import q_limit
 from princomp.summaries import Moments, Triangle
 
 _ROWS = 60
@@ -259,7 +260,9 @@ def _check_limits(fitted, limits, level):
             )
         tail = _tail(fitted, limits.components)
         if limits.q is not None and tail is not None:
-            found.append(_check_q(limits, tail, level))
+            valid = limits.q_training >= 0 and limits.q_new >= 0  # not NaN
+            found.append(Finding("limits of Q", 0.0 if valid else np.inf))
+            found.append(_check_quantile_of_q(*q_limit(tail, level), tail, level))
     return found
 
 
@@ -290,7 +293,7 @@ def _tail(fitted, k):
     return tail[tail > fitted.spectrum.resolution]
 
 
-def _check_q(limits, tail, level):
+def _check_quantile_of_q(answer, by, tail, level):
     one, two, three = (mpmath.fsum(mpmath.mpf(float(v)) ** i for v in tail) for i in (1, 2, 3))
     h = 1 - 2 * one * three / (3 * two**2)
     c = mpmath.sqrt(2) * mpmath.erfinv(2 * mpmath.mpf(level) - 1)
@@ -304,16 +307,16 @@ def _check_q(limits, tail, level):
     else:
         # The answer z in units of χ², and one step of Newton's method from it.
         freedom, unit = two**3 / three**2, three / two
-        z, a = ((limits.q - one) / unit + freedom) / 2, freedom / 2
+        z, a = ((answer - one) / unit + freedom) / 2, freedom / 2
         error = mpmath.gammainc(a, 0, z, regularized=True) - mpmath.mpf(level)
         density = mpmath.exp(a * mpmath.log(z) - z - mpmath.loggamma(a)) / z
         step = error / density
         method, expected = "pearson", one + unit * (2 * (z - step) - freedom)
         condition = 1 + 2 * unit / expected * (z + a + 1 / density)
-    if method != limits.q_method:
-        return Finding("limit of Q", np.inf, f"by {limits.q_method}, not {method}")
-    error = float(abs(limits.q - expected) / expected)
+    if method != by:
+        return Finding("limit of Q", np.inf, f"by {by}, not {method}")
+    error = float(abs(answer - expected) / expected)
     claim = float(_QUANTILE * EPS * condition + SUBNORMAL / expected)
     return compare(
-        "limit of Q", error, claim, lambda _: f"{limits.q:.17g}, not {float(expected):.17g}"
+        "limit of Q", error, claim, lambda _: f"{answer:.17g}, not {float(expected):.17g}"
     )

@@ -386,7 +386,7 @@ def test_the_outlier_map_has_both_limits_and_names_those_beyond(arrests, unit, s
     ax = plots.outliers(unit, arrests, ids=states)
     shown = text_of(ax)
     assert "T² 95% of new rows: 6.645" in shown
-    assert "Q 95% of new rows: 1.831" in shown
+    assert "Q 95% of new rows: 1.921" in shown
     assert "2 of 50 rows are beyond a limit" in shown
     assert {"Alaska", "Rhode Island"} <= {text.get_text() for text in ax.texts}
     assert "training rows: 5.747" in text_of(plots.outliers(unit, arrests, training=True))

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import scipy.linalg
 from scipy import special
 
 from princomp.core import Fitted, fitted_model, row_total
 from princomp.diagnostics.arguments import checked_level, ignoring_rows, shared_docs
+from princomp.diagnostics.limits_of_q import q_limits, residual_variances
 from princomp.diagnostics.models import fitted_of, solvers_with_covariance
 from princomp.errors import counted
 from princomp.estimators import PCA
-from princomp.linalg import FloatArray
-from princomp.summaries import Moments, Triangle
 
 # At most 1, up to rounding.
 _AT_MOST_ONE = 1.0 + 1e-6
@@ -40,7 +37,7 @@ class Limits:
         Limits of Q, in squared units of the analysed columns. Both are equal if the number of
         rows is not known.
     q_method : {"jackson-mudholkar", "pearson"} or None
-        How the limit of Q was computed; see :func:`limits`.
+        How the limit of Q of training rows was computed; see :func:`limits`.
     reasons : dict of str to str
         Why a limit is None, under "t2" and "q".
 
@@ -79,10 +76,11 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
     """Compute the control limits of T² and Q at a level.
 
     T² of new rows: k(n² − 1)/(n(n − k)) F(k, n − k); of training rows:
-    (n − 1)²/n Beta(k/2, (n − k − 1)/2). Q of training rows: from the variances of the other
-    directions, by Jackson and Mudholkar's power transformation if its power is positive, and
-    otherwise by Pearson's χ² with the same three moments, which stays accurate if one direction
-    dominates. Q of new rows: the same, times ((n − 1)/(n − 1 − k))² (1 + 1/n).
+    (n − 1)²/n Beta(k/2, (n − k − 1)/2). Q of training rows: from the sums of the variances of the
+    other directions, of their squares and of their cubes, by Jackson and Mudholkar's power
+    transformation if its power is positive, and otherwise by Pearson's χ² with the same three
+    moments, which stays accurate if one direction dominates. Q of new rows: the same, times a
+    factor that is ((n − 1)/(n − 1 − k))² (1 + 1/n) if the components are strong.
 
     Parameters
     ----------
@@ -108,12 +106,16 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
     Tracy, Young & Mason (1992) for T²; Jackson & Mudholkar (1979) and Pearson (1959) for Q. They
     assume multivariate normal rows, all of whose cells are known: :func:`outliers`, and
     :func:`distances` with a level, have limits for rows with filled cells. If rows have weights, n
-    is their sum. Components follow the noise of the rows of the fit, so the residuals of new rows
-    are larger. Their limit of Q is therefore multiplied by a factor, similar to a correction for
-    the average leverage, (k + 1)/n (Martens & Næs 1989). If the number of rows is not known, the
-    factor is 1. With more columns than rows, both limits are a few percent too large, because small
-    variances of a sample are unequal where those of the population are equal: fewer rows are
-    beyond them than the level says.
+    is their sum.
+
+    Variances of a sample are unequal even where those of the population are equal. The sums of
+    squares and cubes are therefore unbiased estimates of those of the population, from moments of
+    Wishart matrices (Srivastava 2005; Letac & Massam 2004); with more columns than rows, sums over
+    the sample would be many times too large. Components follow the noise of the rows of the fit, so
+    the residuals of new rows are larger. The factor follows from the variances (Bai & Yao 2012;
+    Ledoit & Péché 2011), and includes (n − 1)/(n − 3) if columns were divided by their standard
+    deviations. If the number of rows is not known, it is 1, and the sums are those of the sample,
+    as they are if n − 1 − k is below 3.
 
     Examples
     --------
@@ -147,7 +149,7 @@ def _q_limits(
     fitted: Fitted, k: int, level: float
 ) -> tuple[float | None, float | None, str | None, str]:
     """Return the limits of Q for new and training rows, the method, and why there are none."""
-    residual, rows = residual_variances(fitted, k), float(fitted.summary.rows)
+    residual = residual_variances(fitted, k)
     reason = ""
     if not fitted.centred:
         reason = _NO_MEAN
@@ -162,11 +164,7 @@ def _q_limits(
         reason = _why_too_few(fitted, k)
     if reason or residual is None:
         return None, None, None, reason
-    q_training, method = q_limit(residual, level)
-    growth = 1.0
-    if fitted.n_samples is not None:
-        growth = ((rows - 1) / (rows - 1 - k)) ** 2 * (1 + 1 / rows)
-    return growth * q_training, q_training, method, ""
+    return *q_limits(fitted, residual, k, level), ""
 
 
 def _why_no_t2_limit(fitted: Fitted, k: int) -> str | None:
@@ -195,50 +193,3 @@ def _why_too_few(fitted: Fitted, k: int) -> str:
         f"the weights of the rows sum to {n:g}{most}, too little for {components}: the sum must "
         "exceed k + 1"
     )
-
-
-def residual_variances(fitted: Fitted, k: int) -> FloatArray | None:
-    """Return variances above the resolution after the first k; None if not all are known."""
-    rank = fitted.analysed.rank_limit
-    known = fitted.spectrum.variances
-    if len(known) < min(rank, fitted.p):
-        summary = fitted.analysed.to_host()
-        if len(known) == rank - 1:  # the last one follows from the total
-            known = np.append(known, fitted.spectrum.left_out(len(known), rank))
-        elif isinstance(summary, Moments):
-            known = scipy.linalg.eigvalsh(summary.scatter)[::-1] / (summary.rows - 1.0)
-        elif isinstance(summary, Triangle):
-            known = scipy.linalg.svdvals(summary.factor) ** 2 / (summary.rows - 1.0)
-        else:
-            return None
-    residual = known[k:rank]
-    return residual[residual > fitted.spectrum.resolution]
-
-
-def q_limit(variances: FloatArray, level: float) -> tuple[float, str]:
-    """Return the limit of Q from the variances outside the components, and the method.
-
-    Jackson and Mudholkar: a power of Q, which depends on the variances, is nearly normal. If that
-    power is not positive, as it may be with one large variance and many small ones, their limit may
-    be many times too large; for low levels it may not exist. Then the limit is Pearson's, that of a
-    scaled and shifted χ² with the first three moments of Q.
-
-    ``variances`` are normalised first, so that third powers neither overflow nor underflow.
-    """
-    total = float(variances.sum())
-    shares = variances / total
-    theta2, theta3 = float((shares**2).sum()), float((shares**3).sum())
-    limit, method = q_limit_of_shares(theta2, theta3, level)
-    return total * limit, method
-
-
-def q_limit_of_shares(theta2: float, theta3: float, level: float) -> tuple[float, str]:
-    """Return the limit of Q, and the method, from the sums of squares and cubes of the shares."""
-    power = 1.0 - 2.0 * theta3 / (3.0 * theta2**2)
-    growth = special.ndtri(level) * np.sqrt(2.0 * theta2) + theta2 * (power - 1.0)
-    if power > 0.0 and power * growth > -1.0:
-        limit = float(np.exp(np.log1p(power * growth) / power))
-        return limit, "jackson-mudholkar"
-    freedom = theta2**3 / theta3**2
-    chi2 = 2.0 * float(special.gammaincinv(freedom / 2.0, level))
-    return 1.0 + theta3 / theta2 * (chi2 - freedom), "pearson"

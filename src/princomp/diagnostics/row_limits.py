@@ -9,7 +9,8 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from princomp.core import Fitted, fitted_model
-from princomp.diagnostics.control_limits import Limits, q_limit, q_limit_of_shares
+from princomp.diagnostics.control_limits import Limits
+from princomp.diagnostics.limits_of_q import q_limit, q_limit_of_shares, training_thetas
 from princomp.diagnostics.models import axes_of, fitted_of, solvers_with_covariance
 from princomp.diagnostics.row_reader import Block, centred_and_scaled
 from princomp.errors import counted, warn
@@ -65,11 +66,10 @@ class RowLimits:
     cells are known. Let C be the covariance of complete rows, V the axes, Λ the variances of the
     components, and R = I − VVᵀ. The scores of Px, divided by the square roots of Λ, have the
     covariance Λ^(−½)VᵀPCPᵀVΛ^(−½), and its residual has the covariance RPCPᵀR. So T² and Q are sums
-    of squares of normal variables whose variances are the eigenvalues of these matrices. For Q,
-    `q_limit` applies; for new rows, its result is multiplied by the same factor as for complete
-    rows. The limit of T² of complete
-    rows is multiplied by the quantile of its sum divided by that of k variances of 1, which is
-    exact only for fits of many rows.
+    of squares of normal variables whose variances are the eigenvalues of these matrices. Q has the
+    limit of `q_limits`; for new rows, that of training rows is multiplied by the same factor as for
+    complete rows. The limit of T² of complete rows is multiplied by the quantile of its sum divided
+    by that of k variances of 1, which is exact only for fits of many rows.
 
     Parameters
     ----------
@@ -155,19 +155,31 @@ class RowLimits:
         rows = centred_and_scaled(self._fitted, rows)
         scores = (rows @ axes / np.sqrt(variances)).reshape(*stack.shape[:2], -1)
         residuals = self._projector.residuals(rows).reshape(stack.shape)
-        t2 = _limits_of_stack(scores, self._level, EPS)
+        t2 = np.array([self._quantile(*row) for row in _thetas_of_stack(scores, EPS)])
         if len(variances):
             t2 *= self._t2 / q_limit(np.ones(len(variances)), self._level)[0]
-        q = _limits_of_stack(residuals, self._level, self._fitted.spectrum.resolution)
+        resolution, k = self._fitted.spectrum.resolution, len(variances)
+        q = np.array(
+            [
+                self._quantile(total, *training_thetas(self._fitted, k, *thetas))
+                for total, *thetas in _thetas_of_stack(residuals, resolution)
+            ]
+        )
         q *= self._q_factor
         return np.column_stack([t2, q])
 
+    def _quantile(self, total: float, theta2: float, theta3: float) -> float:
+        """Return the quantile of a sum of squares, NaN if its mean is."""
+        if np.isnan(total):
+            return total
+        return total * q_limit_of_shares(theta2, theta3, self._level)[0]
 
-def _limits_of_stack(stack: FloatArray, level: float, smallest: float) -> FloatArray:
-    """Return limits (u,) of sums of squares of d normal variables, for u covariances.
 
-    ``stack`` (u, r, d) has their roots: a covariance is AᵀA. A limit is NaN if the variances sum to
-    at most ``smallest``: then they are rounding errors.
+def _thetas_of_stack(stack: FloatArray, smallest: float) -> FloatArray:
+    """Return traces (u,), and sums of squares and cubes of shares, of u covariances, as (u, 3).
+
+    ``stack`` (u, r, d) has their roots: a covariance is AᵀA. Traces of at most ``smallest`` are
+    rounding errors; they become NaN.
     """
     totals = np.einsum("urq,urq->u", stack, stack)
     totals[~(totals > smallest)] = np.nan
@@ -176,12 +188,7 @@ def _limits_of_stack(stack: FloatArray, level: float, smallest: float) -> FloatA
     grams = stack @ turned if stack.shape[1] < stack.shape[2] else turned @ stack
     theta2 = np.einsum("uij,uij->u", grams, grams)
     theta3 = np.einsum("uij,uij->u", grams, grams @ grams)
-    return np.array(
-        [
-            total if np.isnan(total) else total * q_limit_of_shares(squares, cubes, level)[0]
-            for total, squares, cubes in zip(totals, theta2, theta3, strict=True)
-        ]
-    )
+    return np.column_stack([totals, theta2, theta3])
 
 
 def _rows_of_covariance(fitted: Fitted) -> FloatArray | None:
