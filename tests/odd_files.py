@@ -398,7 +398,7 @@ ODD_FILES = [
     ),
     OddFile(
         "unpaired_quotes.csv",
-        "Names that begin with a quote, which take the rows between two of them as one cell",
+        "Names that begin with an unpaired quote: rows between two of them would become one cell",
         delimited(
             [*NAMES[:2], f'"{NAMES[2]}', *NAMES[3:6], f'"{NAMES[6]}', NAMES[7]],
             header=("n", "height", "weight"),

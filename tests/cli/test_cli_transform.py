@@ -183,7 +183,7 @@ def test_names_that_repeat_are_noted(princomp, tmp_path):
     """Scores cannot be joined by such names."""
     rows = [f"{i % 3},{i * i % 7},{i % 5}" for i in range(12)]
     write_csv(tmp_path / "r.csv", "IID,a,b", *rows)
-    note = "names of rows in 'IID' repeat: 3 of 12 differ"
+    note = "row names in 'IID' repeat: 3 different names for 12 rows"
     args = ("fit", "r.csv", "--id", "IID", "-k", 1, "-m", "r.pca", "-o", "r")
     assert note in princomp(*args, "--json").document["notes"]
     assert f"note: {note}\n" in princomp("transform", "r.pca", "r.csv").err

@@ -11,11 +11,11 @@ from scipy.special import chdtri
 from princomp import PCA, bootstrap
 from princomp.core import (
     Verdict,
-    approximation,
     component_ranges,
     fitted_model,
     has_constant_columns,
     shown_certificate,
+    sketch_note,
     stable_spaces,
     unequal_columns,
     unequal_variances,
@@ -70,9 +70,9 @@ def test_axes_of_a_sketch_with_large_residuals_are_inaccurate(rng):
     assert found[1].reason == "the error of the fit is too large"
     assert stable_spaces(found) == {}
     assert verdict_lines(found)[1].startswith("inaccurate: PC2 and PC3. The error of the fit")
-    note = approximation(fitted_model(model).result)
+    note = sketch_note(fitted_model(model).result)
     assert note.endswith(f"up to {relative.max():.1g} times the variance of their component")
-    assert approximation(fitted_model(PCA(3).fit(X)).result) == ""
+    assert sketch_note(fitted_model(PCA(3).fit(X)).result) == ""
 
 
 @pytest.mark.parametrize(("excess", "kind"), [(0.999, "solid"), (1.001, "inaccurate")])
@@ -104,7 +104,7 @@ def test_axes_near_an_inaccurate_one_are_inaccurate(variances, residuals, kinds)
 
 def test_a_sketch_without_variance_has_no_residual_to_tell(rng):
     constant = PCA(2, svd_solver="sketch").fit(np.ones((30, 4)))
-    assert approximation(fitted_model(constant).result) == ""
+    assert sketch_note(fitted_model(constant).result) == ""
     assert {one.kind for one in verdicts_of(constant)} == {"below resolution"}
 
 

@@ -152,14 +152,14 @@ def test_too_few_rows_for_estimates_have_limits_from_the_variances_themselves(ar
 
 
 def test_strong_components_take_and_miss_the_same_noise():
-    taken, missed = noise_of_components(np.array([1e20, 1e8]), np.full(10, 3.0), 15.0)
-    np.testing.assert_allclose(taken, 2.0, rtol=1e-7)
-    np.testing.assert_allclose(missed, 2.0, rtol=1e-7)
+    absorbed, unexplained = noise_of_components(np.array([1e20, 1e8]), np.full(10, 3.0), 15.0)
+    np.testing.assert_allclose(absorbed, 2.0, rtol=1e-7)
+    np.testing.assert_allclose(unexplained, 2.0, rtol=1e-7)
 
 
 def test_a_component_whose_variance_equals_one_of_the_residual_is_all_noise():
-    taken, missed = noise_of_components(np.array([3.0]), np.array([3.0, 1.0]), 15.0)
-    assert (taken.tolist(), missed.tolist()) == ([3.0], [0.0])
+    absorbed, unexplained = noise_of_components(np.array([3.0]), np.array([3.0, 1.0]), 15.0)
+    assert (absorbed.tolist(), unexplained.tolist()) == ([3.0], [0.0])
 
 
 def test_limits_of_many_rows_are_those_of_the_variances_themselves(rng):

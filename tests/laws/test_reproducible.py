@@ -273,11 +273,11 @@ def test_weights_and_nan_of_a_stream_stay_with_their_rows(
     weights = np.arange(n) % 4.0
     given = sp.csr_array(table) if sparse else table
     expected = fold_on(1, kind, given, weights, drop=True)
-    assert expected.dropped == 5
+    assert expected.dropped == 3  # the other two incomplete rows have weight zero
     for sizes in ([1], [100], [10**9]):
         for source in sources_of(given, sizes):
             found = fold_on(2, kind, source, weights, drop=True)
-            assert (found.dropped, found.rows) == (5, n)
+            assert (found.dropped, found.rows) == (3, n)
             same_parts(expected.summary, found.summary)
 
 

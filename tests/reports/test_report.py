@@ -245,7 +245,7 @@ def test_rows_without_limits_are_not_said_to_be_within_them(rng, draw_only):
         return page, next(label for label in labels if label.startswith("T squared of"))
 
     page, label = read(X)
-    assert "Neither T² nor Q of any row has a limit, so outliers cannot be identified." in page.text
+    assert "No row has a limit of T² or Q, so outliers cannot be identified." in page.text
     assert "Missing cells of 40 rows were filled. Limits of complete rows do not" in page.text
     assert "beyond" not in label
     assert not re.search("beyond (the|a) 95% limit", page.text)

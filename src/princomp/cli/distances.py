@@ -26,7 +26,7 @@ def distances(
     """Compute T² and Q of the rows of FILEs, with their limits.
 
     T² is the squared distance of a row from the centre within the components, in units of their
-    variances; Q is its squared distance from them.
+    variances; Q is its squared distance from their space.
     """
     import numpy as np
 

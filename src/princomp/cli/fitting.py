@@ -271,7 +271,7 @@ def choose(
     notes += [] if hint is None else [hint]
     if options["no_center"]:
         notes.append(
-            "without centring, the first component is often close to the column means, and some "
-            "rules keep it alone"
+            "without centring, the first component often points towards the column means, and some "
+            "rules keep only that one"
         )
     print_result("choose", as_json, choices, seed=seed, **choices.to_dict(), notes=notes)

@@ -171,7 +171,7 @@ def print_summary(model: Any, angles: FloatArray | None = None) -> None:
     count_as = f" (counted as {total})" if total else ""
     kind, of_what = "robust, ", "the variance of most rows"
     if plain:
-        kind, of_what = "" if fitted.result.centred else "not centred, ", fitted.result.total_words
+        kind, of_what = "" if fitted.result.centred else "not centred, ", fitted.result.total_name
     echo(
         f"{'unknown rows' if rows is None else counted(rows, 'row') + count_as} × "
         f"{counted(fitted.schema.p, 'column')}, {kind}scale {scale}: "
@@ -188,7 +188,7 @@ def print_summary(model: Any, angles: FloatArray | None = None) -> None:
     else:
         if fitted.result.decision is not None:
             echo(f"chosen by {fitted.result.decision}")
-        if note := core.approximation(fitted.result):
+        if note := core.sketch_note(fitted.result):
             echo(note)
         for line in core.verdict_lines(core.verdicts(fitted.result, angles)):
             echo(line)
@@ -209,9 +209,9 @@ def _print_kernel_summary(model: KernelPCA) -> None:
     )
     if error > 0:  # NaN without an estimate
         what = f"estimated relative error of the kernel matrix {error:.2%}"
-        if model.approximation == "nystrom":
+        if model.sketch_note == "nystrom":
             what = f"an estimated {error:.2%} of the variance is left out"
-        echo(f"{model.approximation}: {what}")
+        echo(f"{model.sketch_note}: {what}")
     resolution = core.fitted_model(model).result.spectrum.resolution
     _print_variances(*reports.rates_table(model), model.n_components_, resolution)
 

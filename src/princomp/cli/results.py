@@ -200,7 +200,8 @@ def notes_on_ids(source: io.Source) -> list[str]:
     ids = getattr(source, "ids", None)
     if ids is None or (different := len(set(map(str, ids)))) == len(ids):
         return []
-    return [f"names of rows in {source.id_column!r} repeat: {different:,} of {len(ids):,} differ"]
+    repeat = f"{different:,} different names for {len(ids):,} rows"
+    return [f"row names in {source.id_column!r} repeat: {repeat}"]
 
 
 def write_rows(

@@ -1,9 +1,9 @@
 from .axis_verdicts import (
     Verdict as Verdict,
-    approximation as approximation,
     component_ranges as component_ranges,
     has_constant_columns as has_constant_columns,
     shown_certificate as shown_certificate,
+    sketch_note as sketch_note,
     stable_spaces as stable_spaces,
     unequal_columns as unequal_columns,
     unequal_variances as unequal_variances,

@@ -29,8 +29,8 @@ _MEANINGS = {
     "unstable": "Do not interpret such an axis on its own",
     "inseparable": "Variances are too close for the accuracy of the fit: interpret their space, "
     "not the axes",
-    "inaccurate": "The error of the fit may exceed a tenth of the variance, or of the gap to the "
-    "next: do not interpret it",
+    "inaccurate": "The error of the fit may exceed a tenth of the variance, or of the gap to an "
+    "inaccurate neighbour: do not interpret it",
     "below resolution": "The variance is rounding error: do not interpret it",
 }
 # With fewer correct digits, rounding may turn an axis by more than half a degree. Sampling nearly
@@ -67,15 +67,16 @@ class Verdict(NamedTuple):
         another one. "inseparable": the variance of a neighbour is so close that rounding may turn
         the axis, so only the space that they span is determined. "inaccurate": the residual exceeds
         a tenth of the variance, as for a sketch of rows with many similar variances, or of the gap
-        to such a component. "below resolution": the variance is rounding error. "untested": it is
-        not known how far the axis would turn, also if filling the missing cells did not converge.
+        to an inaccurate neighbour. "below resolution": the variance is rounding error. "untested":
+        it is not known how far the axis would turn, also if filling the missing cells did not
+        converge.
     angle : float
         In 95% of samples the axis turns by at most this many degrees; NaN if unknown, 90 if its
         variance is zero or may be equal to that of another component.
     partners : tuple of str
         Neighbours that the component cannot be separated from.
     bootstrapped : bool
-        Whether the angle is from a bootstrap; otherwise it is an approximation for normal rows.
+        Whether the angle is from a bootstrap; otherwise it is an sketch_note for normal rows.
         So are those of 90 that override a bootstrap.
     space : tuple of str
         Of an unstable axis: neighbouring unstable components, itself included, whose axes together
@@ -129,7 +130,7 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
     angles : array of shape (k,), optional
         Angles in degrees that the axes exceed in 5% of bootstrap resamples. By default they
         are approximated for normal rows. A bootstrap cannot tell a real gap between two
-        variances from one that sampling has made, so an approximation of 90 overrides it.
+        variances from one that sampling has made, so an sketch_note of 90 overrides it.
 
     Returns
     -------
@@ -172,7 +173,7 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
     unstable = [one.kind == "unstable" for one in judged]
     spectrum = _known_spectrum(fitted)
     # If a bootstrap calls an axis unstable that is stable for normal rows (outliers, for example),
-    # the approximation for normal rows does not hold for spaces either.
+    # the sketch_note for normal rows does not hold for spaces either.
     only_bootstrapped = (degrees > _MAX_STABLE_ANGLE) & (approximate <= _MAX_STABLE_ANGLE)
     normal = not only_bootstrapped[~noise].any()
     spaces = _stable_spaces(spectrum, unstable) if normal and spectrum is not None else ()
@@ -202,7 +203,7 @@ def _relative_residuals(fitted: Fitted) -> FloatArray:
         return fitted.certificate.residuals * (fitted.spectrum.largest / variances)
 
 
-def approximation(fitted: Fitted) -> str:
+def sketch_note(fitted: Fitted) -> str:
     """Say that a fit is approximate if it is a sketch; otherwise, an empty text."""
     known = _relative_residuals(fitted)
     known = known[~np.isnan(known)]

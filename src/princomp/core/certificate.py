@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # A certificate calls axes inseparable if the gap leaves them fewer than this many correct digits.
 _MIN_DIGITS = 4
 # Residuals above this, and far above those of the certificate, show that rows are not of the fit.
-_OTHER_ROWS = 1e-2
+_MAX_OWN_RESIDUAL = 1e-2
 
 # What to do if rows are not those of a fit whose rows have faded.
 DECAY_HINT = "with decay, give sample_weight=decay**age: the last row has age 0"
@@ -249,11 +249,11 @@ def _warn_of_other_rows(fitted: Fitted, residuals: FloatArray) -> None:
     """Warn of residuals far above what the route allows: the rows are not those of the fit."""
     largest = float(residuals.max(initial=0.0))
     expected = 100 * float(np.nan_to_num(fitted.certificate.residuals).max(initial=0.0))
-    if not isinstance(fitted.summary, Sketch) and largest > max(_OTHER_ROWS, expected):
+    if not isinstance(fitted.summary, Sketch) and largest > max(_MAX_OWN_RESIDUAL, expected):
         warn(
-            f"these are probably not the rows of the fit: the largest residual is {largest:.2g} of "
-            "the first variance, and rounding is far smaller. Check the file, the units and the "
-            "order of the columns"
+            "these are probably not the rows of the fit: the largest residual is "
+            f"{largest:.2g} times the first variance, far more than rounding explains. Check the "
+            "file, the units and the order of the columns"
         )
 
 

@@ -132,7 +132,7 @@ class Fitted:
         return frozen(self.spectrum.rates[: self.k].copy())
 
     @property
-    def total_words(self) -> str:
+    def total_name(self) -> str:
         """What contribution rates are shares of."""
         return "the variance" if self.centred else "the sum of squares about the origin"
 

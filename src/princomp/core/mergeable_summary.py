@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from princomp.core.context import prepared
 from princomp.core.request import Request
 from princomp.core.routes.moments import SCATTER_COLUMNS
-from princomp.core.routes.sketch import exact_stream, whole_number_needed
+from princomp.core.routes.sketch import exact_stream_advice, whole_number_needed
 from princomp.errors import ColumnError, MemoryLimitError, NotAvailableError, ParameterError
 from princomp.linalg import FloatArray, eigh, format_bytes, memory_limit
 from princomp.solvers import sketch_width, unit_for_error
@@ -142,7 +142,7 @@ def kind_for(request: Request, p: int) -> Any:
             hint="partial_fit works with 'auto', 'covariance_eigh', 'full' and 'sketch'",
         )
     if not isinstance(request.n_components, int):
-        exact = f"; {exact_stream(request)}" if solver == "auto" else ""
+        exact = f"; {exact_stream_advice(request)}" if solver == "auto" else ""
         raise whole_number_needed("a sketch", request.n_components, exact)
     return SketchOf(sketch_width(request.n_components, p))
 

@@ -202,7 +202,7 @@ class TableSchema:
         if p != self.p:
             hint = "give the columns that the model was fitted to, in their order"
             if n is not None and n * p == self.p:
-                hint += "; if X is one case, such as an image, X.reshape(1, -1) makes one row of it"
+                hint += "; if X is one row, such as an image, give X.reshape(1, -1)"
             raise ShapeError(
                 f"X has {p} features, but {self.owner} is expecting {self.p} features as input",
                 hint=hint,

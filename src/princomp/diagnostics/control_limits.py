@@ -114,8 +114,8 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
     the sample would be many times too large. Components follow the noise of the rows of the fit, so
     the residuals of new rows are larger. The factor follows from the variances (Bai & Yao 2012;
     Ledoit & Péché 2011), and includes (n − 1)/(n − 3) if columns were divided by their standard
-    deviations. If the number of rows is not known, it is 1, and the sums are those of the sample,
-    as they are if n − 1 − k is below 3.
+    deviations. If the number of rows is unknown, the factor is 1. Then, or if n − 1 − k is below 3,
+    the sums are those of the sample.
 
     Examples
     --------

@@ -1,4 +1,8 @@
-"""Limits of Q, from the variances of a sample outside the components."""
+"""Limits of Q, from the variances of a sample outside the components.
+
+Shares are these variances divided by their sum, θ2 is the sum of their squares, and θ3 that of
+their cubes.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from princomp.linalg import FloatArray
 from princomp.summaries import Moments, Triangle
 
 # Degrees of freedom from which the sums of squares and cubes are corrected.
-_FEWEST_FREE = 3.0
+_MIN_FREEDOM = 3.0
 
 
 def residual_variances(fitted: Fitted, k: int) -> FloatArray | None:
@@ -47,11 +51,13 @@ def q_limits(
     q_training = q_new = total * limit
     if fitted.n_samples is not None:
         rows = float(fitted.summary.rows)
-        taken, missed = noise_of_components(fitted.variances[:k] / total, shares, rows - 1.0 - k)
+        absorbed, unexplained = noise_of_components(
+            fitted.variances[:k] / total, shares, rows - 1.0 - k
+        )
         theta2, theta3 = population_thetas(fitted, k, theta2, theta3)
-        theta2 += float((missed**2).sum())
-        theta3 = _possible(theta2, theta3 + float((missed**3).sum()))
-        growth = (1.0 + taken.sum()) * (1.0 + missed.sum()) * (1.0 + 1.0 / rows)
+        theta2 += float((unexplained**2).sum())
+        theta3 = _clipped_theta3(theta2, theta3 + float((unexplained**3).sum()))
+        growth = (1.0 + absorbed.sum()) * (1.0 + unexplained.sum()) * (1.0 + 1.0 / rows)
         growth *= _growth_by_divisors(fitted, k)
         q_new = total * float(growth) * q_limit_of_shares(theta2, theta3, level)[0]
     return q_new, q_training, method
@@ -70,8 +76,8 @@ def noise_of_components(
     with np.errstate(divide="ignore"):  # all of a variance is noise if the residual has the same
         sums = [(residual / np.maximum(of_one - residual, 0.0)).sum() for of_one in variances]
     s = np.array(sums) / freedom
-    taken = variances / (1.0 + 1.0 / s)
-    return taken, taken / (1.0 + s)
+    absorbed = variances / (1.0 + 1.0 / s)
+    return absorbed, absorbed / (1.0 + s)
 
 
 def _growth_by_divisors(fitted: Fitted, k: int) -> float:
@@ -98,7 +104,7 @@ def training_thetas(fitted: Fitted, k: int, theta2: float, theta3: float) -> tup
     theta2, theta3 = population_thetas(fitted, k, theta2, theta3)
     n = float(fitted.summary.rows)
     theta2 += k / (n - 1.0 - k) / (n + 1.0)
-    return theta2, _possible(theta2, theta3)
+    return theta2, _clipped_theta3(theta2, theta3)
 
 
 def population_thetas(fitted: Fitted, k: int, theta2: float, theta3: float) -> tuple[float, float]:
@@ -118,16 +124,16 @@ def population_thetas(fitted: Fitted, k: int, theta2: float, theta3: float) -> t
         1.0 + 3.0 * w - 2.0 * w**2 - 6.0 * w * (1.0 + 2.0 * w) * theta2 + 16.0 * w**2 * theta3
     )
     squares = min(max(squares, 1.0 / (fitted.p - k)), theta2)
-    return squares, _possible(squares, cubes)
+    return squares, _clipped_theta3(squares, cubes)
 
 
 def _correctable(fitted: Fitted, k: int) -> bool:
-    """Return whether there is a residual, of enough rows, whose number is known."""
+    """Whether the number of rows is known, and enough degrees of freedom remain."""
     free = float(fitted.summary.rows) - 1.0 - k
-    return fitted.n_samples is not None and k < fitted.p and free >= _FEWEST_FREE
+    return fitted.n_samples is not None and k < fitted.p and free >= _MIN_FREEDOM
 
 
-def _possible(theta2: float, theta3: float) -> float:
+def _clipped_theta3(theta2: float, theta3: float) -> float:
     """Return the nearest sum of cubes of positive shares whose squares sum to ``theta2``."""
     return float(min(max(theta3, theta2**2), theta2**1.5))
 

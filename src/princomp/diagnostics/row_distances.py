@@ -53,7 +53,7 @@ def distances(
         resolution; ``q``: ‖x − x̂‖² in squared units of the analysed columns, with x̂ from
         the same components (zero if there are p of them). With a level, ``t2_limit`` and
         ``q_limit``; NaN, with a warning, if there is no limit. Rows without scores have
-        NaN; a warning counts them. If the model has
+        NaN in ``t2`` and ``q``; a warning counts them. If the model has
         ``missing="em"`` or ``"nipals"``, ``filled``: the number of filled cells. Filled
         cells have almost no residuals, and scores from few cells are near zero ("em") or vary
         more ("nipals"): :func:`limits` does not hold for such rows, and a warning counts them
@@ -101,7 +101,7 @@ def distances(
             "hold for these rows: use outliers(), or distances() with level=, which have limits "
             "for each row"
         )
-    _warn_of_incomplete_rows(int(np.isnan(columns[2]).sum()), reader, "without T² and Q (NaN)")
+    _warn_of_incomplete_rows(int(np.isnan(columns[2]).sum()), reader, "left without T² and Q (NaN)")
     names = ("row", "t2", "q", *(("t2_limit", "q_limit") if row_limits else ()))
     contents = dict(zip(names, columns, strict=True))
     return reader.table(contents | ({"filled": filled} if reader.fills else {}))

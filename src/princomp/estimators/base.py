@@ -128,8 +128,8 @@ class TableEstimator(Generic[M]):
             by = "another version" if version is None else f"version {version}"
             warn(
                 f"this {type(self).__name__} was pickled by {by} of princomp, and this is version "
-                f"{__version__}: it may fail or give wrong results. Later versions read the files "
-                "of model.save(path)"
+                f"{__version__}: it may fail or give wrong results. To keep models across "
+                "versions, use model.save(path)"
             )
         known = {name: value for name, value in state.items() if name != "_version"}
         super().__setstate__(known)  # type: ignore[misc]

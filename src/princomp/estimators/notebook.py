@@ -12,7 +12,7 @@ import numpy as np
 from princomp.core import (
     Fitted,
     Verdict,
-    approximation,
+    sketch_note,
     unequal_columns,
     unit_scale,
     verdict_lines,
@@ -83,7 +83,7 @@ def _head(model: PCA, fitted: Fitted) -> str:
     cells = f", {counted(filled.cells, 'missing cell')} filled" if filled and filled.cells else ""
     return (
         f"{rows}{dropped} × {counted(fitted.p, 'column')}{cells}, {centred}scale {scale}: "
-        f"{fitted.k:,} {explain} {percent(float(fitted.rates.sum()))} of {fitted.total_words}"
+        f"{fitted.k:,} {explain} {percent(float(fitted.rates.sum()))} of {fitted.total_name}"
     )
 
 
@@ -128,7 +128,7 @@ def _certificate(fitted: Fitted, names: list[str] | None, components: Sequence[s
     )
     all_verdicts = verdicts(fitted)
     doubts = _verdict_lines([one for one in all_verdicts if not one.interpretable], components)
-    if note := approximation(fitted):
+    if note := sketch_note(fitted):
         doubts.insert(0, note)
     if unequal := unequal_columns(fitted, names):
         remedy = f"if their units differ, {unit_scale(fitted)} gives each column the same weight"

@@ -142,9 +142,10 @@ class KernelPCA(
         Rows of the fit.
     landmarks_ : array of shape (m, p) or None
     approximation_error_ : float
-        Estimated error of the approximation; NaN unless ``n_landmarks="auto"``, if no rows were
-        held out to estimate it, or if their variance may be rounding. For rows that were added
-        or merged, it is known only with landmarks and "rbf", "laplacian" or "chi2".
+        Estimated error of the approximation. After a fit, NaN unless ``n_landmarks="auto"``, if no
+        rows were held out to estimate it, or if their variance may be rounding. After
+        ``partial_fit``, ``merge`` or ``forget``, it is computed for all rows with landmarks and
+        "rbf", "laplacian" or "chi2"; otherwise it is NaN.
     dual_coef_, X_transformed_fit_ : ndarray of shape (n, p), (n, k)
         Coefficients and scores of the learned pre-image.
     plan_ : KernelPlan

@@ -209,9 +209,9 @@ def _warn_of_parameters(function: KernelFunction, rows: RowArray, fitted: ExactF
     if mean < min(_NEGLIGIBLE, 1.0 / fitted.n_samples):
         warn(
             f"the kernel {function.name!r} with gamma {function.gamma:g} is near zero for nearly "
-            f"all pairs of rows (mean {max(mean, 0.0):.1g}), so components hardly differ from "
-            "single rows. Use a smaller gamma, such as gamma='median', or divide the columns: "
-            "scale='unit'"
+            f"all pairs of rows (mean {max(mean, 0.0):.1g}), so each component describes "
+            "little more than one row. Use a smaller gamma, such as gamma='median', or scale the "
+            "columns (scale='unit')"
         )
 
 

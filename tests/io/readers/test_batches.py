@@ -298,7 +298,9 @@ def test_batches_of_other_dimensions_are_refused(vector, one_row):
     assert caught.value.hint == f"{one_row} makes one row of it."
     vectors = np.empty(2, dtype=object)
     vectors[:] = [np.ones(3), np.zeros(3)]
-    with pytest.raises(ShapeError, match=r"numpy.stack\(batch\) makes a row of each batch\[i\]"):
+    with pytest.raises(
+        ShapeError, match=r"numpy.stack\(batch\) makes each vector batch\[i\] a row"
+    ):
         rows_of(vectors)
     with pytest.raises(ShapeError, match=r"\(2, 2, 2\)"):
         rows_of(np.ones((2, 2, 2)))

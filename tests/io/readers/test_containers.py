@@ -271,7 +271,7 @@ def test_the_hints_for_lists_of_vectors_work():
         arrow,
         pa.chunked_array([arrow]),
     ):
-        with pytest.raises(ShapeError, match="which are vectors") as caught:
+        with pytest.raises(ShapeError, match="makes each vector") as caught:
             PCA(2).fit(given)
         code = caught.value.hint.partition(" makes")[0]
         assert np.array_equal(eval(code, {"numpy": np, "X": given}), X)

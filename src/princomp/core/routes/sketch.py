@@ -68,12 +68,12 @@ def warn_of_sketch(request: Request, p: int) -> None:
         warn(
             f"a scatter of {p:,} columns is too large, so rows that come in batches are added to a "
             "sketch: components are approximate, and certificate_.residuals estimates their error; "
-            f"{exact_stream(request)}; so is fit of a file, or of a function that makes a new "
-            "iterator"
+            f"{exact_stream_advice(request)}; so is fit of a file, or of a function that makes a "
+            "new iterator"
         )
 
 
-def exact_stream(request: Request) -> str:
+def exact_stream_advice(request: Request) -> str:
     """Advice for rows in batches that have too many columns for a scatter."""
     parameters = f"{name_of(request.n_components)!r}, svd_solver='full'"
     return (

@@ -216,6 +216,7 @@ def quoted_rows_error(dialect: Dialect, text: bytes, lines: int = 0) -> Princomp
             line = lines + 1 + count_lines(text[:start])
             problem = f"a quoted cell from line {line} to line {line + len(more)} contains rows of "
             problem += "the table"
-            hint = 'Put a cell with a quote in quotes, and write that quote twice: 5" as "5""".'
+            hint = "Enclose a cell that contains a quote in quotes, and double the quote: write "
+            hint += '5" as "5""".'
             return malformed(dialect.path, problem, hint, line=line)
     return None

@@ -191,12 +191,10 @@ def in_memory(X: Any) -> Rows:
         refuse_containers(next(iter(X), None))
         if X and len(getattr(X[0], "shape", ())) == 2:
             problem = f"this {type(X).__name__} holds tables, and one table is needed"
-            hint = "give X[0]" if len(X) == 1 else "give iter(X), whose rows are read as one table"
+            hint = "give X[0]" if len(X) == 1 else "to join them, give iter(X)"
             shapes = {getattr(table, "shape", None) for table in X}
             if len(X) > 1 and len(shapes) == 1 and hasattr(X[0], "reshape"):
-                hint += (
-                    "; if each is one case, such as an image, numpy.stack(X).reshape(len(X), -1)"
-                )
+                hint += "; if each is one row, such as an image, numpy.stack(X).reshape(len(X), -1)"
             raise ParameterError(problem, place={"parameter": "X"}, hint=hint)
         numbers = _array_from_lists(X)
         if numbers is not None:

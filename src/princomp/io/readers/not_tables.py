@@ -136,7 +136,7 @@ def stack_hint(data: Any, name: str) -> str | None:
         return None
     is_array = hasattr(data, "reshape") or hasattr(data, "to_frame")
     cells = name if is_array else f"numpy.asarray({name})"
-    return f"numpy.stack({cells}) makes a row of each {name}[i], which are vectors"
+    return f"numpy.stack({cells}) makes each vector {name}[i] a row"
 
 
 def _as_code(data: object, name: str) -> str:

@@ -400,8 +400,8 @@ def _refuse_distances(matrix: CentredMatrix) -> None:
             "these look like distances, not a kernel: the diagonal is zero, and the eigenvalues "
             f"of the centred matrix sum to {matrix.sums.trace:.3g}, so it is not positive "
             "semi-definite",
-            hint="a kernel is large for rows that are alike: for Euclidean distances D use "
-            "-D**2 / 2, or np.exp(-gamma * D**2); for cosine distances 1 - D",
+            hint="a kernel is large for rows that are alike: for Euclidean distances D (not "
+            "squared) use -D**2 / 2, or np.exp(-gamma * D**2); for cosine distances 1 - D",
         )
 
 
