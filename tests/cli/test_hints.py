@@ -33,8 +33,8 @@ from princomp.cli.hints import as_flags
         ),
         (
             "their error; PCA(3, svd_solver='full').partial_fit is exact, and keeps the rows as "
-            "long as there are fewer than twice as many as columns; so is fit of a file, or of a "
-            "function that makes a new iterator",
+            "long as there are fewer than twice as many as columns; so is PCA.fit of a file, or of "
+            "a function that makes a new iterator",
             "their error; fit of a file is exact",
         ),
         ("exclude=['zip, code', 'b']", """--exclude '"zip, code",b'"""),

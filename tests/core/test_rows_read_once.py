@@ -40,7 +40,7 @@ def test_wide_rows_read_once_are_held_in_a_quarter_of_the_limit(monkeypatch, rng
     expected = PCA(3).fit(X)
     np.testing.assert_array_equal(held.explained_variance_, expected.explained_variance_)
     assert held.plan_.summary == expected.plan_.summary == "columns"
-    with pytest.warns(UserWarning, match="; so is fit of a file, or of a function") as caught:
+    with pytest.warns(UserWarning, match="; so is PCA.fit of a file, or of a function") as caught:
         model = PCA(3, memory_limit=limit - 8).fit(X[i : i + 80] for i in range(0, 800, 80))
     assert (len(caught), model.plan_.summary) == (1, "sketch")
     assert f"a scatter of {p:,} columns is too large" in str(caught[0].message)

@@ -133,7 +133,7 @@ def test_distances_without_a_level_warn_of_filled_cells(model):
     with pytest.warns(UserWarning, match="of X") as caught:
         table = distances(model, rows, frame="listing")
     messages = sorted(str(one.message) for one in caught)
-    assert messages[0] == "1 row of X has no known cells and is left without T² and Q (NaN)"
+    assert messages[0] == "1 row of X has no known cells and is without T² and Q (NaN)"
     assert messages[1].startswith("cells of 2 rows of X were filled")
     assert table["filled"].tolist() == [0, 1, 1, 0, 0]
     assert table.columns == ["row", "t2", "q", "filled"]

@@ -157,3 +157,16 @@ def test_a_matrix_without_a_positive_eigenvalue(n, rng):
         model = KernelPCA(2, kernel="precomputed").fit(K)
     assert len(caught) == 1
     assert not model.eigenvalues_.any()
+
+
+@pytest.mark.parametrize("n", [60, 420])
+def test_similarities_with_a_diagonal_of_zeros_cause_a_warning_only(n, rng):
+    """Such as the adjacency matrix of a graph, some of whose eigenvalues are positive."""
+    links = rng.random((n, n)) < 0.1
+    adjacency = np.triu(links, 1) + np.triu(links, 1).T.astype(float)
+    with pytest.warns(UserWarning, match="not positive semi-definite"):
+        model = KernelPCA(2, kernel="precomputed").fit(adjacency)
+    centred = adjacency - adjacency.mean(axis=0)
+    centred -= centred.mean(axis=1, keepdims=True)
+    expected = np.linalg.eigvalsh(centred)[:-3:-1]
+    np.testing.assert_allclose(model.eigenvalues_, expected, rtol=1e-9)

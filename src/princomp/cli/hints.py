@@ -54,7 +54,7 @@ _PYTHON_ONLY = (
 )
 _TRUNCATED = re.compile(r"(?:use )?model\.truncated\(\d+\), or ")
 _OF_STREAM = re.compile(
-    r"PCA\([^;]*\.partial_fit is exact[^;]*; so is (fit of a file), or .*iterator"
+    r"PCA\([^;]*\.partial_fit is exact[^;]*; so is PCA.(fit of a file), or .*iterator"
 )
 _OF_FRAME = re.compile(r"; of a frame, drop\(columns=\[.*\]\) does")
 # Names before "=" without a value; names alone that are not English words (with "_"), unless

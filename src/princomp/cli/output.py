@@ -209,9 +209,9 @@ def _print_kernel_summary(model: KernelPCA) -> None:
     )
     if error > 0:  # NaN without an estimate
         what = f"estimated relative error of the kernel matrix {error:.2%}"
-        if model.sketch_note == "nystrom":
+        if model.approximation == "nystrom":
             what = f"an estimated {error:.2%} of the variance is left out"
-        echo(f"{model.sketch_note}: {what}")
+        echo(f"{model.approximation}: {what}")
     resolution = core.fitted_model(model).result.spectrum.resolution
     _print_variances(*reports.rates_table(model), model.n_components_, resolution)
 

@@ -76,7 +76,7 @@ class Verdict(NamedTuple):
     partners : tuple of str
         Neighbours that the component cannot be separated from.
     bootstrapped : bool
-        Whether the angle is from a bootstrap; otherwise it is an sketch_note for normal rows.
+        Whether the angle is from a bootstrap; otherwise it is an approximation for normal rows.
         So are those of 90 that override a bootstrap.
     space : tuple of str
         Of an unstable axis: neighbouring unstable components, itself included, whose axes together
@@ -130,7 +130,7 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
     angles : array of shape (k,), optional
         Angles in degrees that the axes exceed in 5% of bootstrap resamples. By default they
         are approximated for normal rows. A bootstrap cannot tell a real gap between two
-        variances from one that sampling has made, so an sketch_note of 90 overrides it.
+        variances from one that sampling has made, so an approximation of 90 overrides it.
 
     Returns
     -------
@@ -173,7 +173,7 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
     unstable = [one.kind == "unstable" for one in judged]
     spectrum = _known_spectrum(fitted)
     # If a bootstrap calls an axis unstable that is stable for normal rows (outliers, for example),
-    # the sketch_note for normal rows does not hold for spaces either.
+    # the approximation for normal rows does not hold for spaces either.
     only_bootstrapped = (degrees > _MAX_STABLE_ANGLE) & (approximate <= _MAX_STABLE_ANGLE)
     normal = not only_bootstrapped[~noise].any()
     spaces = _stable_spaces(spectrum, unstable) if normal and spectrum is not None else ()

@@ -101,7 +101,7 @@ def distances(
             "hold for these rows: use outliers(), or distances() with level=, which have limits "
             "for each row"
         )
-    _warn_of_incomplete_rows(int(np.isnan(columns[2]).sum()), reader, "left without T² and Q (NaN)")
+    _warn_of_incomplete_rows(int(np.isnan(columns[2]).sum()), reader, "without T² and Q (NaN)")
     names = ("row", "t2", "q", *(("t2_limit", "q_limit") if row_limits else ()))
     contents = dict(zip(names, columns, strict=True))
     return reader.table(contents | ({"filled": filled} if reader.fills else {}))

@@ -123,13 +123,13 @@ class TableEstimator(Generic[M]):
         return {**state, "_version": __version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        version = state.get("_version")
+        # A subclass may have a state of its own.
+        version = state.get("_version", __version__)
         if version != __version__:
-            by = "another version" if version is None else f"version {version}"
             warn(
-                f"this {type(self).__name__} was pickled by {by} of princomp, and this is version "
-                f"{__version__}: it may fail or give wrong results. To keep models across "
-                "versions, use model.save(path)"
+                f"this {type(self).__name__} was pickled by version {version} of princomp, and "
+                f"this is version {__version__}: it may fail or give wrong results. To keep models "
+                "across versions, use model.save(path)"
             )
         known = {name: value for name, value in state.items() if name != "_version"}
         super().__setstate__(known)  # type: ignore[misc]

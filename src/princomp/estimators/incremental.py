@@ -35,9 +35,10 @@ class IncrementalPCA(PCA):
     It is :class:`~princomp.PCA` with the parameters and attributes of that class. Several calls
     of ``partial_fit`` give the result of one ``fit``. It is exact for up to 10,000 columns, if
     their scatter fits in memory. Otherwise ``partial_fit`` adds the rows to a sketch, which is
-    approximate, and warns; so does ``fit`` for files and iterators. For tables in memory, ``fit``
-    is exact, but no rows can be added afterwards. Batches can be sparse and of any size from one
-    row on, and more components can be requested than there are rows so far.
+    approximate, and warns; so does ``fit`` for files and iterators. For arrays, sparse matrices and
+    frames, ``fit`` is exact, but no rows can be added afterwards: begin with ``partial_fit`` for
+    that. Batches can be sparse and of any size from one row on, and more components can be
+    requested than there are rows so far.
 
     Parameters
     ----------

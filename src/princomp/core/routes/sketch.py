@@ -68,8 +68,8 @@ def warn_of_sketch(request: Request, p: int) -> None:
         warn(
             f"a scatter of {p:,} columns is too large, so rows that come in batches are added to a "
             "sketch: components are approximate, and certificate_.residuals estimates their error; "
-            f"{exact_stream_advice(request)}; so is fit of a file, or of a function that makes a "
-            "new iterator"
+            f"{exact_stream_advice(request)}; so is PCA.fit of a file, or of a function that makes "
+            "a new iterator"
         )
 
 

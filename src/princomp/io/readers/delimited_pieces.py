@@ -20,7 +20,7 @@ from princomp.io.readers.reader_errors import malformed
 
 # Bytes of a piece of a text that is only searched.
 _SEARCHED_BYTES = 2**22
-# Numbers in a line that is a row of the table, at least: an address may have one after a comma.
+# Numbers that each line of a well-formed cell must have to be taken for rows of the table.
 _FEWEST_NUMBERS = 2
 # Bytes at the end of a text that are searched first for the last line end.
 TAIL_BYTES = 2**16
@@ -197,22 +197,36 @@ def quoted_rows_error(dialect: Dialect, text: bytes, lines: int = 0) -> Princomp
     delimiter, p = dialect.delimiter, len(dialect.names)
     # Blanks between fields are replaced by the delimiter only outside of quotes.
     separator = None if dialect.split_at_blanks else delimiter
+    ends = (b"", b'"', b" ", b"\r", b"\n", delimiter.encode())
     quotes, _ = _cell_quotes(text, delimiter, 0)
     data = np.frombuffer(text, np.uint8)
     line_ends = np.flatnonzero((data == ord("\n")) | (data == ord("\r")))
     pairs = quotes[: len(quotes) // 2 * 2].reshape(-1, 2)
     first, after = np.searchsorted(line_ends, pairs).T
+    cells = np.column_stack([pairs, first])[first < after]
 
-    def is_row(line: str, p: int) -> bool:
-        cells = [cell.strip(' "') for cell in line.split(separator)]
-        numbers = [cell for cell in cells if cell and not dialect.number_format.is_text(cell)]
-        return len(cells) == p and len(numbers) >= _FEWEST_NUMBERS
+    def is_row(line: str, p: int, fewest: int) -> bool:
+        fields = line.split(separator)
+        # In text and in lists of numbers, blanks follow commas.
+        if len(fields) != p or (fewest > 1 and any(field[:1] == " " for field in fields)):
+            return False
+        fields = [field.strip(' "') for field in fields]
+        numbers = [f for f in fields if f and not dialect.number_format.is_text(f)]
+        return len(numbers) >= fewest
 
-    for start, stop in pairs[first < after].tolist():
-        begin = 1 + max(text.rfind(end, 0, start) for end in (b"\n", b"\r"))
+    for start, stop, i in cells.tolist():
+        cell = text[start : stop + 1]
+        # What follows the second quote of a pair is the end of the cell.
+        ends_well = text[stop + 1 : stop + 2] in ends
+        if ends_well and delimiter.encode() not in cell and not dialect.split_at_blanks:
+            continue
+        begin = int(line_ends[i - 1]) + 1 if i else 0
         cells_before = text[begin:start].count(delimiter.encode())
-        opening, *more = text[start : stop + 1].decode(errors="replace").splitlines()
-        if is_row(opening, p - cells_before) or any(is_row(line, p) for line in more[:-1]):
+        opening, *more = cell.decode(errors="replace").splitlines()
+        fewest = _FEWEST_NUMBERS if ends_well else 1
+        of_table = [is_row(opening, p - cells_before, fewest)]
+        of_table += [is_row(line, p, fewest) for line in more[:-1]]
+        if all(of_table) or (any(of_table) and not ends_well):
             line = lines + 1 + count_lines(text[:start])
             problem = f"a quoted cell from line {line} to line {line + len(more)} contains rows of "
             problem += "the table"

@@ -84,10 +84,11 @@ def solve(matrix: CentredMatrix, parameters: KernelParameters) -> Solution:
     n, n_components, memory = matrix.n, parameters.n_components, parameters.limit
     width, result = first_block_width(n, n_components, parameters.solver, memory), None
     negative = matrix.sums.trace < -_allowed_negative(matrix, 0.0)
-    if negative:
-        _refuse_distances(matrix)
-    if negative and _dense_bytes(n) <= memory:
-        width = 0  # a search does not end if no eigenvalue is positive
+    if negative:  # a search does not end if no eigenvalue is positive
+        if _dense_bytes(n) > memory:
+            _refuse_distances(matrix)
+        else:
+            width = 0
     if width:
         with one_blas_thread():  # BLAS's idle threads would slow down those of the products
             result = _solve_lanczos(matrix, n_components, parameters.tol, memory, width)
@@ -123,6 +124,8 @@ def _solve_dense(matrix: CentredMatrix, n_components: int | float | None) -> Spe
     k = n if not isinstance(n_components, int) else min(n_components, n)
     values, vectors = eigenpairs(full, k)
     values = values[: k if k < n // 3 else n]  # few pairs are returned without other values
+    if values.max(initial=0.0) <= _allowed_negative(matrix, 0.0):
+        _refuse_distances(matrix)
     trace = checked_total(values[:k], matrix, trace, n_components)
     values = zero_rounding(values, matrix)
     k = count_components(values, trace, n_components)
@@ -395,7 +398,7 @@ def _allowed_negative(matrix: CentredMatrix, first: float) -> float:
 
 def _refuse_distances(matrix: CentredMatrix) -> None:
     """Refuse a matrix with a diagonal of zeros whose eigenvalues have a negative sum."""
-    if matrix.sums.zero_diagonal:
+    if matrix.sums.zero_diagonal and matrix.sums.trace < 0.0:
         raise DataError(
             "these look like distances, not a kernel: the diagonal is zero, and the eigenvalues "
             f"of the centred matrix sum to {matrix.sums.trace:.3g}, so it is not positive "

@@ -160,11 +160,14 @@ def test_a_late_quote_that_is_never_closed_is_refused(write, short_head):
 @pytest.mark.parametrize("sep", [",", "\t", " "])
 @pytest.mark.parametrize("last", [41, 45])
 @pytest.mark.parametrize("before", [0, 1])
-def test_rows_between_quotes_that_are_no_pair_are_refused(write, short_head, sep, last, before):
+@pytest.mark.parametrize("alone", [False, True])
+def test_rows_between_quotes_that_are_no_pair_are_refused(
+    write, short_head, sep, last, before, alone
+):
     """Such as the words \" and :\" in a table of words and their vectors."""
     lines = [sep.join(["1.5"] * before + [f"w{i}", f"{i}.5", f"{i}.25"]) for i in range(60)]
     lines[40] = lines[40].replace("w40", '"')
-    lines[last] = lines[last].replace("w", '"')
+    lines[last] = lines[last].replace(f"w{last}" if alone else "w", '"')
     path = write("\n".join([sep.join("abcd"[: 3 + before]), *lines, ""]), "t.tsv")
     options = ReadOptions(sep=sep)
     errors = [refused(MalformedFileError, path, options=options)]
@@ -177,7 +180,16 @@ def test_rows_between_quotes_that_are_no_pair_are_refused(write, short_head, sep
         assert '"5""".' in error.hint
 
 
-@pytest.mark.parametrize("lines", ["Main Street, 12\nBerlin", "a\nb, c, d\n1, 2\ne", "x\n\n1\n"])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "Main Street, 12\nBerlin",
+        "a\nb, c, d\n1, 2\ne",
+        "x\n\n1\n",
+        "box\n51.2, 4.3, 0, 1\nok",
+        "1, 2, 3, 4\n5, 6, 7, 8",
+    ],
+)
 def test_other_cells_of_several_lines_are_read(write, short_head, lines):
     rows = [f'{i},"{lines}",{i * i % 7},"y"' for i in range(40)]
     path = write("\n".join(["a,s,b,t", *rows, "", '4,"z",2,"a\nb"']))
