@@ -196,7 +196,7 @@ def notes_on_rows(fitted: core.FittedModel[Any], source: io.Source) -> list[str]
 
 
 def notes_on_ids(source: io.Source) -> list[str]:
-    """Note that names of rows repeat, if they are in memory."""
+    """Note on names of rows that repeat, if the names are in memory."""
     ids = getattr(source, "ids", None)
     if ids is None or (different := len(set(map(str, ids)))) == len(ids):
         return []

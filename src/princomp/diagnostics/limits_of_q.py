@@ -66,12 +66,12 @@ def q_limits(
 def noise_of_components(
     variances: FloatArray, residual: FloatArray, freedom: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return variances (k,) that components took from the residual, and that they miss in new rows.
+    """Return variances (k,) that components absorbed, and leave unexplained in new rows.
 
     A component of variance λ, of rows with residual variances μ, has λ/(1 + s) in the population
     and λ/(1 + s)² in new rows, where s = Σ μ/(λ − μ)/(n − 1 − k) (Bai & Yao 2012; Ledoit & Péché
-    2011). It took the first difference; the second one adds to Q of new rows. If λ is large, both
-    are Σμ/(n − 1 − k).
+    2011). It absorbed the first difference; the second one adds to Q of new rows. If λ is large,
+    both are Σμ/(n − 1 − k).
     """
     with np.errstate(divide="ignore"):  # all of a variance is noise if the residual has the same
         sums = [(residual / np.maximum(of_one - residual, 0.0)).sum() for of_one in variances]

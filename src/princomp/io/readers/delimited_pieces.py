@@ -216,7 +216,8 @@ def quoted_rows_error(dialect: Dialect, text: bytes, lines: int = 0) -> Princomp
 
     for start, stop, i in cells.tolist():
         cell = text[start : stop + 1]
-        # What follows the second quote of a pair is the end of the cell.
+        # A delimiter, a line end, a blank or (if doubled) another quote follows the closing quote
+        # of a well-formed cell. Text after it shows that it opens a cell itself.
         ends_well = text[stop + 1 : stop + 2] in ends
         if ends_well and delimiter.encode() not in cell and not dialect.split_at_blanks:
             continue
