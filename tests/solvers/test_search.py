@@ -177,6 +177,7 @@ def _routes_of_large_tables(monkeypatch):
     monkeypatch.setattr(row_gram_route, "SEARCH_ROWS", 200)
     monkeypatch.setattr(triangle, "SMALL_TABLE_SIZE", 0)
     monkeypatch.setattr(lanczos_route, "ROW_PRODUCTS_SHARE", 0.05)
+    monkeypatch.setattr(lanczos_route, "ROW_SPECTRUM_SHARE", 0.0)
     monkeypatch.setattr(lanczos_route, "SCATTER_SHARE", 0.02)
 
 
@@ -232,6 +233,18 @@ def test_a_flat_spectrum_of_wide_rows_falls_back_to_row_products(dtype, rng):
 
 
 @pytest.mark.usefixtures("_routes_of_large_tables")
+def test_a_flat_spectrum_of_rows_that_are_hardly_wide_is_searched(rng, monkeypatch):
+    """There, the spectrum of the products of the rows takes much longer than the products."""
+    X = rng.standard_normal((400, 500)) + 3
+    assert PCA(5).fit(X).plan_.solver == "row_gram"
+    monkeypatch.setattr(lanczos_route, "ROW_SPECTRUM_SHARE", 1.0)
+    model = PCA(5).fit(X)
+    assert (model.plan_.solver, len(model.plan_.reasons)) == ("lanczos", 1)
+    found = variances_along(X, truth(X)[1][:5])
+    np.testing.assert_allclose(model.explained_variance_, found, rtol=32 * EPS)
+
+
+@pytest.mark.usefixtures("_routes_of_large_tables")
 @every_dtype
 def test_a_flat_spectrum_of_tall_rows_falls_back_to_their_scatter(dtype, rng):
     X = (rng.standard_normal((2000, 400)) + 3).astype(dtype)
@@ -266,8 +279,8 @@ def test_a_sample_predicts_whether_few_directions_dominate(rng):
         _, _, sample = _rows_for_a_sample(rng, strong)
         warm_start = find_warm_start(sample, 5, tol=0.0, rng=np.random.default_rng(0))
         assert low <= warm_start.products_left <= high
-    assert AbandonRule(20).should_skip(21.0)
-    assert not AbandonRule(20).should_skip(20.0)
+    assert AbandonRule(20).should_skip(31.0)
+    assert not AbandonRule(20).should_skip(30.0)
     assert not AbandonRule(20).should_skip(np.inf)
 
 

@@ -26,10 +26,11 @@ _BLOCK, _AXES_PER_BLOCK, _ROOM = 16, 32, 256
 _SPAN = 512
 # Share of the unit roundoff of products that remains, about, in a sum over thousands of chunks.
 _REMAINING_ROUNDOFF = 1 / 16
-# A decomposition takes as long as about p / 40 products, including other work per product: 0.38 to
-# 0.56 s at p = 2,000, where a product takes 7 to 8 ms (two threads, AVX2). A search with a longer
-# forecast is abandoned: for noise at p = 2,000, after 110 ms, where it would take 850 ms.
-MAX_PRODUCTS_SHARE = 1 / 40
+# A search is abandoned if its forecast is more than MAX_PRODUCTS_SHARE · p further products: then a
+# decomposition is faster. At p = 2,000 it takes 0.4 to 0.5 s, as long as 80 (AVX-512) or 50
+# products (AVX2, two threads), and forecasts for noise are about twice too high: a search takes 55
+# products in float32 and 101 in float64, and the forecasts after 25 are 38 and 108.
+MAX_PRODUCTS_SHARE = 1 / 20
 
 
 def search_scatter(

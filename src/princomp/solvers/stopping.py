@@ -29,6 +29,10 @@ _NEAR_TOLERANCE, _REDUCED_PATIENCE = 64.0, 0.1
 # The first forecasts are often four times too high, or a tenth of the true number. They count only
 # after this share of the products that the alternative costs.
 _TRUSTED_FROM = 0.25
+# Forecasts from a sample of the rows are up to twice too high if variances decrease slowly: with
+# few rows, they are closer to each other. For 20,000 rows with variances 1/√i of 2,000 columns in
+# float32 and float64: 15 and 32 instead of 9 and 23 products; for noise, 35 and 165.
+_SAMPLE_EXCESS = 1.5
 
 
 class Forecast:
@@ -65,11 +69,11 @@ class AbandonRule:
     def __call__(self, products_left: float, products: int) -> bool:
         """Whether to abandon, given the forecast of further products and the number so far."""
         trusted = products >= _TRUSTED_FROM * self._max_products
-        return trusted and self.should_skip(products_left)
+        return trusted and self._max_products < products_left < np.inf
 
     def should_skip(self, products_left: float) -> bool:
         """Whether not to start the search, given the forecast from a sample of rows."""
-        return bool(np.isfinite(products_left)) and products_left > self._max_products
+        return _SAMPLE_EXCESS * self._max_products < products_left < np.inf
 
 
 class StallDetector:

@@ -44,10 +44,11 @@ from princomp.solvers import (
 
 # The unit of these constants is a product of all rows with a block of 16 vectors, or two products
 # with blocks of 8.
-# ROW_PRODUCTS_SHARE: the n × n products of the rows take as long as ROW_PRODUCTS_SHARE · n
-# products with blocks. Measured at 1,000 × 20,000: 10 with 16 vectors in float32, 20 with 8 in
-# float64.
-ROW_PRODUCTS_SHARE = 1 / 100
+# ROW_PRODUCTS_SHARE, ROW_SPECTRUM_SHARE: the n × n products of the rows take as long as
+# ROW_PRODUCTS_SHARE · n products with blocks, and their spectrum as long as ROW_SPECTRUM_SHARE ·
+# n³/p. Measured with 16 vectors in float32 and 8 in float64: 14 and 17 products in all at 1,000 ×
+# 20,000, 51 and 71 at 2,000 × 3,000, 135 and 174 at 3,000 × 4,000.
+ROW_PRODUCTS_SHARE, ROW_SPECTRUM_SHARE = 1 / 100, 1 / 60_000
 # SCATTER_SHARE: the scatter of p columns and all its variances take as long as SCATTER_SHARE · p
 # products with blocks. Measured: 65 with 16 vectors at 20,000 × 2,000 in float32, more at 4,000².
 # A search that is expected to take longer is abandoned.
@@ -123,7 +124,7 @@ def _successor(
     route: Route
     if n < p:
         route, possible = ROW_GRAM, n <= GRAM_ROWS
-        max_products = ROW_PRODUCTS_SHARE * n / blocks
+        max_products = ROW_PRODUCTS_SHARE * n / blocks + ROW_SPECTRUM_SHARE * n**3 / p
         alternative = f"{n:,}² products of rows"
     else:
         route = SCATTER_SEARCH if few_of_many(problem) else MOMENTS
