@@ -81,6 +81,7 @@ def all_cases() -> list[Case]:
         *_variants(200_000, 256, 10),
         *_variants(100_000, 500, 10),
         *_variants(20_000, 2_000, 10),
+        *_variants(3_000, 5_000, 10),
         *_variants(4_000, 4_000, 20),
         *_variants(1_000, 20_000, 10),
         *_variants(200, 200_000, 10),

@@ -210,14 +210,14 @@ def test_a_bootstrap_does_not_make_equal_variances_solid():
 
 
 def of_relative_gap(gap):
-    """A fit of 50 rows with variances λ₁ and 1, where λ₁ − 1 is ``gap`` √λ₁."""
-    return of_variances((gap / 2 + np.sqrt(gap**2 / 4 + 1)) ** 2, 1.0, n=50)
+    """A fit of 1,000,000 rows with variances λ₁ and 1, where λ₁ − 1 is ``gap`` √λ₁."""
+    return of_variances((gap / 2 + np.sqrt(gap**2 / 4 + 1)) ** 2, 1.0, n=1_000_000)
 
 
 def test_two_axes_turn_by_45_degrees_where_equal_variances_are_just_rejected():
     """The test compares 1/(4 v) with a quantile of χ², where v is the variance of an entry."""
     for factor, unstable in ((0.999, True), (1.001, False)):
-        gap = np.sqrt(4 * chdtri(2, 0.05) * factor / 49)
+        gap = np.sqrt(4 * chdtri(2, 0.05) * factor / 999_999)
         first, second = verdicts_of(of_relative_gap(gap))
         assert first.angle == pytest.approx(second.angle) == pytest.approx(45.0, abs=0.1)
         assert (first.angle > 45.0) is unstable
@@ -234,9 +234,9 @@ def test_the_axis_of_no_variance_is_arbitrary():
 
 def test_an_approximation_just_below_90_degrees_does_not_override_a_bootstrap():
     quantiles = 4 * chdtri(2, 0.05) - chdtri(1, 0.05)
-    closer = of_relative_gap(np.sqrt(quantiles * (1 - 1.5e-5) / 49))
+    closer = of_relative_gap(np.sqrt(quantiles * (1 - 1.5e-5) / 999_999))
     assert axis_angles(fitted_model(closer).result)[0] == 90.0
-    model = of_relative_gap(np.sqrt(quantiles * (1 + 1.5e-5) / 49))
+    model = of_relative_gap(np.sqrt(quantiles * (1 + 1.5e-5) / 999_999))
     assert 89.0 < axis_angles(fitted_model(model).result)[0] < 90.0
     assert [one.angle for one in verdicts_of(model, [20.0, 30.0])] == [20.0, 30.0]
 

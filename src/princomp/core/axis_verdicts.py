@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import chdtri, gammaincinv
+from scipy.special import betainc, chdtr, chdtri, gammaincinv
 
 from princomp.core.certificate import Certificate, inseparable_pairs
 from princomp.core.fitted import Fitted
@@ -49,6 +49,9 @@ _MAX_SPACE_AXES = 5
 # correction, the angle is below 45° exactly where a test that compares 1/(4 v) with the 95%
 # quantile rejects equal variances.
 _GAP_CORRECTION = 4.0 * float(chdtri(2, 0.05)) - float(chdtri(1, 0.05))
+# Tests for few rows reject equal variances above this quantile (0.92): that of the χ² at which the
+# corrected angle is 90°.
+_LEVEL = float(chdtr(2, _GAP_CORRECTION / 4.0))
 # If variances of columns differ by more than this factor, and the largest of them (two, or this
 # share of the columns) have more than half of the total, few columns decide an unscaled PCA. Pixels
 # near the border of images have small variances, too, but no few of the others decide.
@@ -230,7 +233,8 @@ def axis_angles(fitted: Fitted) -> FloatArray:
     The entry of axis i along axis j has the asymptotic variance λᵢλⱼ / ((n − 1)(λᵢ − λⱼ)²)
     (Anderson 1963). Since the variances are those of the sample, a constant is subtracted from the
     reciprocal of this number (``_GAP_CORRECTION``); if nothing is left, the angle is 90. The
-    quantile of the sum of squares is that of a scaled χ² with the same mean and variance. Each
+    quantile of the sum of squares is that of a scaled χ² with the same mean and variance. The angle
+    is also 90 if the variance may be equal to that of a neighbour by a test for few rows. Each
     variance that the fit did not compute is replaced by their mean. The angle of the last computed
     component is then unknown, since the next variance is unknown. So is that of the only direction
     in which two rows differ.
@@ -250,6 +254,9 @@ class _KnownSpectrum(NamedTuple):
     others: FloatArray
     counts: FloatArray
     n_minus_1: float
+    # Whether the variances on both sides of a boundary between neighbours (0 before the first axis)
+    # may be equal; see :func:`_possibly_equal`.
+    equal: NDArray[np.bool_]
 
     @property
     def separated(self) -> int:
@@ -261,7 +268,7 @@ class _KnownSpectrum(NamedTuple):
         known = self.known[first:stop, None]
         gaps = known - self.others
         gaps[:, first:stop] = np.inf
-        if not known.min() > 0 or not gaps.all():
+        if not known.min() > 0 or not gaps.all() or self.equal[[first, stop]].any():
             return 90.0
         # Divided before they are multiplied, and relative to the largest: squares of shares of
         # 1e-180 would underflow.
@@ -292,7 +299,73 @@ def _known_spectrum(fitted: Fitted) -> _KnownSpectrum | None:
     if len(known) < rank:
         rest = max(0.0, 1.0 - float(known.sum())) / (rank - len(known))
         others, counts = np.append(known, rest), np.append(counts, rank - len(known))
-    return _KnownSpectrum(known, others, counts, fitted.summary.rows - 1.0)
+    freedom = fitted.summary.rows - 1.0
+    unseen = fitted.p - rank if len(known) == rank else None
+    equal = _possibly_equal(known, unseen, freedom)
+    return _KnownSpectrum(known, others, counts, freedom, equal)
+
+
+def _possibly_equal(known: FloatArray, unseen: int | None, freedom: float) -> NDArray[np.bool_]:
+    """Find neighbours whose variances may be equal: both alone, or with all smaller variances.
+
+    With nearly as many columns as rows, equal variances are so different in a sample that each pair
+    of neighbours seems distinct: the smallest is close to zero. So axes are distinct only if both
+    hypotheses are rejected, of the pair and of each group that ends with the last direction. Those
+    that begin at the axis of index a are tested with ``freedom − a``.
+
+    Parameters
+    ----------
+    known : ndarray of shape (r,)
+        Variances, descending.
+    unseen : int or None
+        Number of directions in which the rows do not vary because they are too few; None if the
+        variances of other directions are not known.
+    freedom : float
+        n − 1.
+
+    Returns
+    -------
+    ndarray of shape (r + 1,)
+        Entry c: whether the axes of index c − 1 and c may have equal variances. For c = r, the last
+        axis and an unseen direction.
+    """
+    r = len(known)
+    freedoms = freedom - np.arange(r)
+    equal = np.zeros(r + 1, dtype=np.bool_)
+    sums, squares = known[:-1] + known[1:], known[:-1] ** 2 + known[1:] ** 2
+    with np.errstate(invalid="ignore"):  # NaN for variances of zero
+        shares = squares / sums**2
+    equal[1:r] = _may_be_equal(shares, np.full(r - 1, 2.0), freedoms[:-1])
+    if unseen is not None:
+        sums, squares = (np.cumsum(part[::-1])[::-1] for part in (known, known**2))
+        with np.errstate(invalid="ignore"):
+            shares = squares / sums**2
+        with_smaller = _may_be_equal(shares, np.arange(r, 0.0, -1.0) + unseen, freedoms)
+        equal[1:] |= np.logical_or.accumulate(with_smaller)
+        equal[r] &= unseen > 0
+    return equal
+
+
+def _may_be_equal(shares: FloatArray, sizes: FloatArray, freedoms: FloatArray) -> NDArray[np.bool_]:
+    """Whether all variances of a group may be equal, by John's test.
+
+    ``shares`` are Σλ² / (Σλ)² of groups of these sizes, with these degrees of freedom. If the
+    variances of normal rows are equal, the share has a beta distribution for two axes (John 1972).
+    For more axes, one with the same mean, variance and smallest value is close to it, also if there
+    are fewer rows than columns.
+    """
+    may_be_equal = freedoms <= 1.0
+    tested = (sizes > 1.0) & ~may_be_equal
+    share, m, n = shares[tested], sizes[tested], freedoms[tested]
+    fewer, total = np.minimum(m, n), m * n + 2.0
+    least, width = 1.0 / fewer, 1.0 - 1.0 / fewer
+    mean = (fewer - 1.0) * (fewer + 2.0) / (fewer * total) / width  # above the least share
+    variance = (m - 1.0) * (m + 2.0) / total * ((n - 1.0) * (n + 2.0) / total)
+    variance *= 4.0 / ((total + 2.0) * (total + 4.0)) / width**2
+    scale = mean * (1.0 - mean) / variance - 1.0
+    position = np.clip((share - least) / width, 0.0, 1.0)
+    may_be_equal[tested] = betainc(mean * scale, (1.0 - mean) * scale, position) <= _LEVEL
+    return may_be_equal
 
 
 def _stable_spaces(
