@@ -49,31 +49,21 @@ _OBJECT_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
 class WarningNote(str):
     """A note that estimators issue as a warning."""
 
-    __slots__ = ()
-
 
 class LeftOut(WarningNote):
     """A note on columns that were left out because they hold no numbers."""
-
-    __slots__ = ()
 
 
 class IndexNote(str):
     """A note on a row index that pandas stored among the columns."""
 
-    __slots__ = ()
-
 
 class NoNamesNote(str):
     """A note that a text has no line of column names."""
 
-    __slots__ = ()
-
 
 class NamedNote(str):
     """A note on columns of true and false, or text, that were named by the user or by a model."""
-
-    __slots__ = ()
 
 
 def true_false_notes(kinds: Mapping[str, str]) -> tuple[NamedNote, ...]:
