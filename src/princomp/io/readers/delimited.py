@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -70,7 +70,9 @@ def infer_table(
     skipped: tuple[str, ...] = ()
     whole, sums = dialect, complete and dialect.skip_end is None
     if complete and (skip_end := dialect.skip_end):
-        dialect, last = _without_skipped_rows(dialect, skip_end)
+        with dialect.reading(), dialect.open_binary() as stream:
+            text, last = dialect.without_last_records(stream.read(), skip_end)
+        dialect = replace(dialect, text=text)
         skipped = skipped_notes(last, skip_end)
         sums = not any(last)  # the user has accepted the row above, unless all lines are blank
     dialect = read_header(dialect, selection)
@@ -136,8 +138,9 @@ def _add_kinds(
     converted.kinds = {name: TRUE_FALSE if name in booleans else NUMBERS for name in with_cells}
     if converted.id_column is not None and converted.ids is not None:
         converted.ids[converted.ids == ""] = None
-        first_ids = converted.ids[:_IDS_CHECKED].tolist()
-        converted.kinds[converted.id_column] = _kind_of_ids(first_ids, dialect)
+        first_ids = [cell for cell in converted.ids[:_IDS_CHECKED] if cell is not None]
+        is_text = not first_ids or any(map(dialect.number_format.is_text, first_ids))
+        converted.kinds[converted.id_column] = ROW_NAMES if is_text else NUMBERS
 
 
 def _notes_on_numbers(
@@ -154,16 +157,6 @@ def _notes_on_numbers(
     if not dialect.of_model:
         notes += quoted_notes(quoted_numbers(dialect, columns))
     return notes
-
-
-def _without_skipped_rows(dialect: Dialect, skip_end: int) -> tuple[Dialect, list[list[str]]]:
-    """Read the text without its last ``skip_end`` records; also return these."""
-    with dialect.reading(), dialect.open_binary() as stream:
-        text = stream.read()
-    with dialect.reading():
-        records = (record for *_, record in replace(dialect, text=text).records(blank=True))
-        last = list(deque(records, skip_end))
-    return replace(dialect, text=dialect.without_last_records(text, skip_end)), last
 
 
 def _read_columns(
@@ -218,13 +211,6 @@ def _without_empty_columns(table: pa.Table, choice: Choice, notes: list[str]) ->
         return choice
     notes += left_out_notes(empty)
     return replace(choice, names=tuple(name for name in choice.names if name not in empty))
-
-
-def _kind_of_ids(ids: list[str | None], dialect: Dialect) -> str:
-    """Kind of some names of rows, which may be numbers."""
-    cells = [cell for cell in ids if cell is not None]
-    is_text = not cells or any(map(dialect.number_format.is_text, cells))
-    return ROW_NAMES if is_text else NUMBERS
 
 
 def _refuse_blanks(table: pa.Table, dialect: Dialect) -> None:

@@ -58,10 +58,7 @@ _TAIL = 2**16
 
 def empty_rows_at_end(table: pa.Table) -> int:
     """Number of empty rows at the end; the first row is never one of them."""
-    empty = 0
-    while empty < len(table) - 1 and _is_empty(_row(table, len(table) - 1 - empty)):
-        empty += 1
-    return empty
+    return sum(1 for _ in takewhile(_is_empty, _rows_upwards(table.columns)))
 
 
 def refuse_totals(
@@ -104,9 +101,8 @@ def refuse_totals(
         problem = f"{place.description}, the first one, looks like totals ({word!r})"
         hint = "Delete the line if it is not data; skip_end=0 accepts all such rows as data."
         raise origin.error(MalformedFileError, problem, hint, **place.as_dict())
-    rows = ([column[i].as_py() for column in columns] for i in range(last, 0, -1))
-    end = RowsAtEnd.of(rows)
-    n_above = len(table) - end.height
+    end = RowsAtEnd.of(_rows_upwards(columns))
+    n_above = len(table) - (end.words[-1][0] + 1 if end.words else 0)
     found = [
         (i, word)
         for i, word, is_sure in end.words
@@ -148,11 +144,6 @@ class RowsAtEnd(NamedTuple):
         """Number of last rows from the first that is not data: a footnote, or one of totals."""
         sure = (i + 1 for i, _, is_sure in self.words if is_sure)
         return max((self.footnotes, *sure))
-
-    @property
-    def height(self) -> int:
-        """Number of rows from the first one with a word to the end."""
-        return self.words[-1][0] + 1 if self.words else 0
 
     @classmethod
     def of(cls, rows: Iterable[Sequence[Any]]) -> RowsAtEnd:
@@ -243,8 +234,9 @@ def _totals_error(
     return origin.error(MalformedFileError, problem, hint, **place)
 
 
-def _row(table: pa.Table, i: int) -> list[Any]:
-    return [column[i].as_py() for column in table.columns]
+def _rows_upwards(columns: Sequence[pa.ChunkedArray]) -> Iterator[list[Any]]:
+    """Rows of a table from the last one up to the second."""
+    return ([column[i].as_py() for column in columns] for i in range(len(columns[0]) - 1, 0, -1))
 
 
 def _texts(row: Sequence[Any]) -> list[str]:
