@@ -35,9 +35,6 @@ _DIGIT_FIRST = re.compile(r"[-+]?[.,]?\d")
 _MAX_WORDS = 6
 _WITH_COMMAS = re.compile(r"[+-]?[0-9][0-9.]*(?:,[0-9]+)+(?:\.[0-9]+)?")
 
-# What spreadsheets show in a cell whose formula fails; #N/A means a missing cell.
-_FORMULA_ERRORS = ("#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!")
-
 
 def is_number_type(kind: type) -> bool:
     """Whether objects of a class are real numbers."""
@@ -264,9 +261,6 @@ def bad_cell_hint(
             actions.append(f"say which words mean missing ({option})")
         hint = origin.or_exclude(column, *actions)
         return f"A value beyond a detection limit is not missing: {hint}"
-    if word in _FORMULA_ERRORS and not typed:
-        missing = f"say that the cell is missing ({_missing_option([word], na)})"
-        return f"It is an error of a formula: {origin.or_exclude(column, 'correct it', missing)}"
     if is_true_or_false(word):
         action = "Write the column in one way: as numbers, or as true and false"
         return origin.or_exclude(column, action)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import math
 import re
@@ -50,7 +49,7 @@ def read_header(dialect: Dialect, selection: Selection) -> Dialect:
     named = list(filter(None, (*selection.exclude, selection.id_column)))
     requested = selection.columns or named
     with dialect.reading():
-        records = _sample(dialect)
+        records = list(itertools.islice(dialect.records(), _SAMPLE))
     if not records:
         raise _no_lines_error(dialect)
     lines = [line for line, _, _ in records]
@@ -122,17 +121,6 @@ def _with_names_of_groups(parts: Iterable[tuple[str, ...]]) -> Iterator[tuple[st
     for top, *below in parts:
         group = top or group
         yield (group if any(below) else top, *below)
-
-
-def _sample(dialect: Dialect) -> list[tuple[int, int, list[str]]]:
-    """The first records, up to an error in a later one, which is reported later."""
-    records: list[tuple[int, int, list[str]]] = []
-    try:
-        records.extend(itertools.islice(dialect.records(), _SAMPLE))
-    except csv.Error:
-        if not records:
-            raise
-    return records
 
 
 def _fit_names(

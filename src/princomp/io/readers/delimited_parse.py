@@ -6,7 +6,6 @@ numbers, or makes the error that says what is wrong.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -113,11 +112,7 @@ class Reader:
     def _stream(self) -> Any:
         if self.dialect.text is not None:
             return pa.BufferReader(self.dialect.text)
-        if not self.dialect.is_clean:
-            return pa.PythonFile(self.dialect.open_binary(), "r")
-        # As bytes, because the name of the file may not be UTF-8.
-        file = pa.OSFile(os.fsencode(self.dialect.path))
-        return pa.input_stream(file, compression=self.dialect.compression)
+        return pa.PythonFile(self.dialect.open_binary(), "r")
 
     def _options(self, names: Iterable[str], types: Any = None) -> dict[str, Any]:
         return {

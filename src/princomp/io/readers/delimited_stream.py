@@ -218,9 +218,8 @@ def _read_head(dialect: Dialect, pieces: Iterator[Piece]) -> tuple[bytes, Piece 
     """Join pieces until they hold enough text and rows; also return the piece after them."""
     text = b""
     for piece in pieces:
-        # Only a failed read has no text. Faults in the text are reported by infer_table.
-        if piece.fault is not None and not piece.text:
-            raise piece.fault(0)
+        if piece.fault is not None:
+            raise piece.fault(count_lines(text))
         text += piece.text
         if len(text) >= HEAD_BYTES:
             with dialect.reading():
