@@ -22,7 +22,7 @@ from princomp.io.readers.delimited import detect_file_dialect, infer_table
 from princomp.io.readers.delimited_parse import Parsed, are_integers
 from princomp.io.readers.delimited_pieces import Piece, count_lines, pieces_of
 from princomp.io.readers.delimited_text import Dialect, Offset, offset_after_lines
-from princomp.io.readers.rows_at_end import refuse_totals_at_end, skipped_notes_at_end
+from princomp.io.readers.rows_at_end import last_records, refuse_totals_at_end, skipped_notes
 from princomp.io.readers.source import Chunk, FileState, Source, file_state
 from princomp.linalg import default_threads, map_in_order
 
@@ -96,13 +96,13 @@ class DelimitedSource(Source):
         layout, n = self._parser.dialect, table.data.shape[0]
         super().__init__(**{**table.properties(), "rows": None, "nbytes": None})
         self.repeatable = not once
-        if not complete and dialect.skip_end != 0:
-            checked = not once and refuse_totals_at_end(dialect, len(layout.names))
-            if not checked and dialect.skip_end is None:
+        if not complete and (skip_end := dialect.skip_end) != 0:
+            records = [] if once else last_records(dialect)
+            is_checked = refuse_totals_at_end(records, dialect, len(layout.names))
+            if skip_end:
+                self.notes = (*skipped_notes(records[-skip_end:], skip_end), *self.notes)
+            elif not is_checked:
                 self.notes = (*self.notes, _UNCHECKED_END_NOTE)
-        if not complete and dialect.skip_end:
-            skipped = skipped_notes_at_end(dialect, repeatable=not once)
-            self.notes = (*skipped, *self.notes)
         # Number of rows, if the whole text was read as the head. Later rows are totals or empty.
         self._row_count = n if complete else None
         self._dialect = dialect

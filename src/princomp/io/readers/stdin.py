@@ -81,10 +81,7 @@ def open_stdin(
     )
     first, rest, compression = _decompressed(stream)
     if not first:
-        hint = (
-            "Send a table, such as CSV whose first line names the columns; "
-            "or the command before the pipe may have failed."
-        )
+        hint = "Send a table, such as CSV; or the command before the pipe may have failed."
         raise file_error(NoRowsError, _NAME, "no rows, the input is empty", hint)
     for magic, (kind, hint) in _NEED_SEEKING.items():
         if first.startswith(magic):
