@@ -215,14 +215,14 @@ def _without_empty_columns(table: pa.Table, choice: Choice, notes: list[str]) ->
 
 def _refuse_blanks(table: pa.Table, dialect: Dialect) -> None:
     """Refuse a file of one column in which most cells are numbers between blanks."""
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if column.type != pa.string():
-            continue
-        cells = [cell.split() for cell in column.to_pylist() if cell]
-        is_text = dialect.number_format.is_text
-        widths = Counter(len(parts) for parts in cells if not any(map(is_text, parts)))
-        width, count = widths.most_common(1)[0] if widths else (0, 0)
-        if width > 1 and 2 * count > len(cells):
-            problem = f"no numeric column; most cells of {name!r}, the only one, hold {width} "
-            problem += "numbers that are separated by spaces"
-            raise dialect.origin.error(ShapeError, problem, "sep=' ' splits lines at spaces.")
+    name, column = dialect.names[0], table.column(0)
+    if column.type != pa.string():
+        return
+    cells = [cell.split() for cell in column.to_pylist() if cell]
+    is_text = dialect.number_format.is_text
+    widths = Counter(len(parts) for parts in cells if not any(map(is_text, parts)))
+    width, count = widths.most_common(1)[0] if widths else (0, 0)
+    if width > 1 and 2 * count > len(cells):
+        problem = f"no numeric column; most cells of {name!r}, the only one, hold {width} numbers "
+        problem += "that are separated by spaces"
+        raise dialect.origin.error(ShapeError, problem, "sep=' ' splits lines at spaces.")

@@ -7,7 +7,7 @@ numbers, or makes the error that says what is wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ from princomp.io.readers.cells import (
 from princomp.io.readers.columns import Origin
 from princomp.io.readers.delimited_header import structure_error
 from princomp.io.readers.delimited_pieces import Piece, count_lines, quoted_rows_error
-from princomp.io.readers.delimited_text import LONGEST_ROW, Dialect, Offset
+from princomp.io.readers.delimited_text import LONGEST_ROW, START, Dialect, Offset
 from princomp.io.readers.number_text import FALSE_WORDS, TRUE_WORDS, Unit, is_true_or_false
 from princomp.io.readers.source import copy_columns
 from princomp.io.readers.unclear_points import (
@@ -313,9 +313,10 @@ class Parser:
         for name in (self.columns[j] for j in large):
             reader.refuse_long_integers(name, self.units.get(name))
 
-    def _reader(self, piece: Piece, offset: Offset | None = None) -> Reader:
+    def _reader(self, piece: Piece, offset: Offset = START) -> Reader:
+        part = replace(self.dialect, text=piece.text, header_lines=0, before=offset)
         # Parse the piece as one block, in the calling thread.
-        return Reader(self.dialect.part(piece.text, offset), len(piece.text) + 1, threads=False)
+        return Reader(part, len(piece.text) + 1, threads=False)
 
     def _read_table(self, reader: Reader) -> pa.Table | None:
         types = {

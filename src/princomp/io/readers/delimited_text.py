@@ -41,7 +41,7 @@ class Offset(NamedTuple):
     lines: int
 
 
-_START = Offset(0, 0)
+START = Offset(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Dialect:
     header_lines: int = 0
     label_candidates: tuple[str, ...] = ()
     unnamed: bool = False
-    before: Offset = _START
+    before: Offset = START
     of_model: bool = False
 
     @property
@@ -167,10 +167,6 @@ class Dialect:
             for line, _, _ in islice(self.records(), row - self.before.rows, None):
                 return line
         return None
-
-    def part(self, text: bytes, before: Offset | None = None) -> Dialect:
-        """Some rows of this file, ``text``, as a text of their own."""
-        return replace(self, text=text, header_lines=0, before=before or _START)
 
     def skip_end_from(self, row: int) -> int:
         """The ``skip_end`` that leaves out the rows from number ``row`` on."""
