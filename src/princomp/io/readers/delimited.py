@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -11,7 +10,6 @@ import narwhals as nw
 import pyarrow as pa
 import pyarrow.compute as compute
 
-from princomp.errors import ShapeError
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
 from princomp.io.readers.delimited_header import quoted_numbers, read_header, structure_error
@@ -105,8 +103,6 @@ def infer_table(
         notes.append(f"numbers of {names} are in {unit}")
     if complete and not choice.requested:
         choice = _without_empty_columns(table, choice, notes)
-    if len(dialect.names) == 1:
-        _refuse_blanks(table, dialect)
     converted = convert(
         nw.from_native(table, eager_only=True), choice, "leave out", origin, kinds=reader.kinds
     )
@@ -211,18 +207,3 @@ def _without_empty_columns(table: pa.Table, choice: Choice, notes: list[str]) ->
         return choice
     notes += left_out_notes(empty)
     return replace(choice, names=tuple(name for name in choice.names if name not in empty))
-
-
-def _refuse_blanks(table: pa.Table, dialect: Dialect) -> None:
-    """Refuse a file of one column in which most cells are numbers between blanks."""
-    name, column = dialect.names[0], table.column(0)
-    if column.type != pa.string():
-        return
-    cells = [cell.split() for cell in column.to_pylist() if cell]
-    is_text = dialect.number_format.is_text
-    widths = Counter(len(parts) for parts in cells if not any(map(is_text, parts)))
-    width, count = widths.most_common(1)[0] if widths else (0, 0)
-    if width > 1 and 2 * count > len(cells):
-        problem = f"no numeric column; most cells of {name!r}, the only one, hold {width} numbers "
-        problem += "that are separated by spaces"
-        raise dialect.origin.error(ShapeError, problem, "sep=' ' splits lines at spaces.")
