@@ -18,7 +18,6 @@ from princomp.io.readers.number_text import (
     PLAIN,
     NumberFormat,
     is_true_or_false,
-    negative_of,
     plain_minus,
 )
 
@@ -266,11 +265,8 @@ def bad_cell_hint(
         return origin.or_exclude(column, action)
     if typed:
         return origin.or_exclude(column, "Correct the cell", "replace it by NaN if it is missing")
-    if (negative := negative_of(word)) is not None:
-        action = f"Write negative numbers with a minus sign, not in parentheses ({negative})"
-        return origin.or_exclude(column, action)
-    if re.fullmatch(r"(?=.*\d)[-+\d.,'’()eEdD ]+", word):  # such as 1.0D+05
-        action = f"Correct the cell (a number is written as 1234{mark}5 or 1{mark}2e5)"
+    if re.fullmatch(r"(?=.*\d)[-+\d.,'’()$€£¥₹eEdD ]+", word):  # such as 1.0D+05 and (12.5)
+        action = f"Correct the cell (a number is written as -1234{mark}5 or 1{mark}2e5)"
         return origin.or_exclude(column, action)
     if _DIGIT_FIRST.match(word):  # such as 64.86*, a number with a footnote
         return origin.or_exclude(column, "Correct the cell")
