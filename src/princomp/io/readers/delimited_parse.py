@@ -6,6 +6,7 @@ numbers, or makes the error that says what is wrong.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -112,7 +113,12 @@ class Reader:
     def _stream(self) -> Any:
         if self.dialect.text is not None:
             return pa.BufferReader(self.dialect.text)
-        return pa.PythonFile(self.dialect.open_binary(), "r")
+        if not self.dialect.is_clean:
+            return pa.PythonFile(self.dialect.open_binary(), "r")
+        # Without Python, into which threads of pyarrow that read ahead could still call when the
+        # process ends. As bytes, because the name of the file may not be UTF-8.
+        file = pa.OSFile(os.fsencode(self.dialect.path))
+        return pa.input_stream(file, compression=self.dialect.compression)
 
     def _options(self, names: Iterable[str], types: Any = None) -> dict[str, Any]:
         return {

@@ -120,6 +120,12 @@ class Dialect:
         """Where the rows come from, for messages."""
         return Origin(str(self.path), self.line_of, offset=self.before.rows, of_model=self.of_model)
 
+    @property
+    def is_clean(self) -> bool:
+        """Whether the bytes are UTF-8 and need no cleaning."""
+        is_utf8 = self.encoding in ("utf-8", "utf-8-sig")
+        return is_utf8 and not (self.skip or self.comment or self.split_at_blanks)
+
     def reading(self) -> AbstractContextManager[None]:
         """Turn the errors of a library that reads this text into errors of princomp."""
         return reading(self.path, self.kind)
@@ -132,8 +138,7 @@ class Dialect:
 
     def cleaned(self, stream: BinaryIO) -> BinaryIO:
         """Return a stream of clean text for a stream of decompressed bytes."""
-        is_utf8 = self.encoding in ("utf-8", "utf-8-sig")
-        if is_utf8 and not (self.skip or self.comment or self.split_at_blanks):
+        if self.is_clean:
             return stream
         return io.BufferedReader(_CleanedText(stream, self), 1 << 20)
 
