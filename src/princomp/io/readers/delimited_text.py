@@ -183,7 +183,7 @@ class Dialect:
 
         Blank lines count.
         """
-        records = deque(replace(self, text=text).records(blank=True), last)
+        records = deque(replace(self, text=text).records(blank=True), int(last))
         lines = records[0][0] - 1 if records else 0
         return text[: offset_after_lines(text, lines)], [record for *_, record in records]
 

@@ -102,7 +102,7 @@ def no_numbers_error(kinds: Mapping[str, str], origin: Origin) -> ShapeError:
     problem = f"no numeric column; without numbers: {listed(kinds)}"
     hint = "Principal components need columns of numbers."
     if len(kinds) == 1 and origin.line_of is not None:
-        hint += " If it holds several columns, name the separator between them, such as sep=' '."
+        hint += " If this column holds several, name the separator between them, such as sep=' '."
     if TRUE_FALSE in kinds.values():
         how = "convert it: X.astype(int) in pandas"
         if origin.file is not None:
