@@ -55,10 +55,10 @@ def test_a_word_in_a_typed_table_is_not_answered_with_na(make, tmp_path):
     assert "NaN" in hint
 
 
-def test_an_error_of_a_formula_is_called_so(tmp_path):
+def test_an_error_of_a_formula_may_be_called_missing(tmp_path):
     path = write_csv(tmp_path, [*ONE_WORD[:-1], "#DIV/0!"])
     hint = refused(path).hint
-    assert hint.startswith("It is an error of a formula: correct it, say that")
+    assert hint.startswith("Correct the cell, say that it is missing")
     assert "na=['#DIV/0!']" in hint
     PCA(missing="drop").fit(read_table(path, na=["#DIV/0!"]))
     assert "na=" not in refused(write_parquet(tmp_path, [*ONE_WORD[:-1], "#DIV/0!"])).hint
@@ -121,7 +121,7 @@ def test_a_value_below_a_detection_limit_is_not_called_missing(cell, tmp_path):
 @pytest.mark.parametrize("cell", ["1.0D+05", "12.5-"])
 def test_a_number_in_another_notation_is_not_called_missing(cell, tmp_path):
     hint = refused(write_csv(tmp_path, [*(f"{i}.5" for i in range(7)), cell])).hint
-    assert "a number is written as 1234.5 or 1.2e5" in hint
+    assert "a number is written as -1234.5 or 1.2e5" in hint
     assert "na=" not in hint
 
 

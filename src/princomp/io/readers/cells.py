@@ -18,7 +18,6 @@ from princomp.io.readers.number_text import (
     PLAIN,
     NumberFormat,
     is_true_or_false,
-    negative_of,
     plain_minus,
 )
 
@@ -34,9 +33,6 @@ _DIGIT_FIRST = re.compile(r"[-+]?[.,]?\d")
 # A hint lists at most so many different words for missing cells.
 _MAX_WORDS = 6
 _WITH_COMMAS = re.compile(r"[+-]?[0-9][0-9.]*(?:,[0-9]+)+(?:\.[0-9]+)?")
-
-# What spreadsheets show in a cell whose formula fails; #N/A means a missing cell.
-_FORMULA_ERRORS = ("#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!")
 
 
 def is_number_type(kind: type) -> bool:
@@ -264,19 +260,13 @@ def bad_cell_hint(
             actions.append(f"say which words mean missing ({option})")
         hint = origin.or_exclude(column, *actions)
         return f"A value beyond a detection limit is not missing: {hint}"
-    if word in _FORMULA_ERRORS and not typed:
-        missing = f"say that the cell is missing ({_missing_option([word], na)})"
-        return f"It is an error of a formula: {origin.or_exclude(column, 'correct it', missing)}"
     if is_true_or_false(word):
         action = "Write the column in one way: as numbers, or as true and false"
         return origin.or_exclude(column, action)
     if typed:
         return origin.or_exclude(column, "Correct the cell", "replace it by NaN if it is missing")
-    if (negative := negative_of(word)) is not None:
-        action = f"Write negative numbers with a minus sign, not in parentheses ({negative})"
-        return origin.or_exclude(column, action)
-    if re.fullmatch(r"(?=.*\d)[-+\d.,'’()eEdD ]+", word):  # such as 1.0D+05
-        action = f"Correct the cell (a number is written as 1234{mark}5 or 1{mark}2e5)"
+    if re.fullmatch(r"(?=.*\d)[-+\d.,'’()$€£¥₹eEdD ]+", word):  # such as 1.0D+05 and (12.5)
+        action = f"Correct the cell (a number is written as -1234{mark}5 or 1{mark}2e5)"
         return origin.or_exclude(column, action)
     if _DIGIT_FIRST.match(word):  # such as 64.86*, a number with a footnote
         return origin.or_exclude(column, "Correct the cell")

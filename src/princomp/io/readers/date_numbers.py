@@ -11,23 +11,9 @@ from numpy.typing import NDArray
 # Fewest rows for detection: fewer numbers are often in order by chance.
 MIN_DATED_ROWS = 5
 # Words in names of columns of dates and times, also German and Spanish ones.
-_TIME_WORDS = frozenset(
-    [
-        *(
-            "date",
-            "dates",
-            "datetime",
-            "day",
-            "days",
-            "epoch",
-            "hour",
-            "hours",
-            "minute",
-            "minutes",
-        ),
-        *("month", "months", "seconds", "time", "times", "timestamp", "week", "weeks"),
-        *("year", "years", "datum", "fecha", "jahr", "monat", "tag", "zeit"),
-    ]
+_TIME_WORD = re.compile(
+    "dates?|datetime|days?|epoch|hours?|minutes?|months?|seconds|times?|timestamp|weeks?|years?|"
+    "datum|fecha|jahr|monat|tag|zeit"
 )
 # Years of dates that are written as whole numbers, such as 198101.
 _DATED_YEARS = 1700, 2200
@@ -58,7 +44,7 @@ def trend(cells: NDArray[Any]) -> str | None:
 
 def has_time_name(name: str) -> bool:
     """Whether the name of a column contains a word for a date or time, such as "Time (s)"."""
-    return not _TIME_WORDS.isdisjoint(re.findall(r"[^\W\d_]+", name.lower()))
+    return any(map(_TIME_WORD.fullmatch, re.findall(r"[^\W\d_]+", name.lower())))
 
 
 def date_pattern(cells: NDArray[Any]) -> str | None:

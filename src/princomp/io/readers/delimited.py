@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -11,7 +10,6 @@ import narwhals as nw
 import pyarrow as pa
 import pyarrow.compute as compute
 
-from princomp.errors import ShapeError
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
 from princomp.io.readers.delimited_header import quoted_numbers, read_header, structure_error
@@ -70,7 +68,9 @@ def infer_table(
     skipped: tuple[str, ...] = ()
     whole, sums = dialect, complete and dialect.skip_end is None
     if complete and (skip_end := dialect.skip_end):
-        dialect, last = _without_skipped_rows(dialect, skip_end)
+        with dialect.reading(), dialect.open_binary() as stream:
+            text, last = dialect.without_last_records(stream.read(), skip_end)
+        dialect = replace(dialect, text=text)
         skipped = skipped_notes(last, skip_end)
         sums = not any(last)  # the user has accepted the row above, unless all lines are blank
     dialect = read_header(dialect, selection)
@@ -103,8 +103,6 @@ def infer_table(
         notes.append(f"numbers of {names} are in {unit}")
     if complete and not choice.requested:
         choice = _without_empty_columns(table, choice, notes)
-    if len(dialect.names) == 1:
-        _refuse_blanks(table, dialect)
     converted = convert(
         nw.from_native(table, eager_only=True), choice, "leave out", origin, kinds=reader.kinds
     )
@@ -136,8 +134,9 @@ def _add_kinds(
     converted.kinds = {name: TRUE_FALSE if name in booleans else NUMBERS for name in with_cells}
     if converted.id_column is not None and converted.ids is not None:
         converted.ids[converted.ids == ""] = None
-        first_ids = converted.ids[:_IDS_CHECKED].tolist()
-        converted.kinds[converted.id_column] = _kind_of_ids(first_ids, dialect)
+        first_ids = [cell for cell in converted.ids[:_IDS_CHECKED] if cell is not None]
+        is_text = not first_ids or any(map(dialect.number_format.is_text, first_ids))
+        converted.kinds[converted.id_column] = ROW_NAMES if is_text else NUMBERS
 
 
 def _notes_on_numbers(
@@ -154,16 +153,6 @@ def _notes_on_numbers(
     if not dialect.of_model:
         notes += quoted_notes(quoted_numbers(dialect, columns))
     return notes
-
-
-def _without_skipped_rows(dialect: Dialect, skip_end: int) -> tuple[Dialect, list[list[str]]]:
-    """Read the text without its last ``skip_end`` records; also return these."""
-    with dialect.reading(), dialect.open_binary() as stream:
-        text = stream.read()
-    with dialect.reading():
-        records = (record for *_, record in replace(dialect, text=text).records(blank=True))
-        last = list(deque(records, skip_end))
-    return replace(dialect, text=dialect.without_last_records(text, skip_end)), last
 
 
 def _read_columns(
@@ -218,25 +207,3 @@ def _without_empty_columns(table: pa.Table, choice: Choice, notes: list[str]) ->
         return choice
     notes += left_out_notes(empty)
     return replace(choice, names=tuple(name for name in choice.names if name not in empty))
-
-
-def _kind_of_ids(ids: list[str | None], dialect: Dialect) -> str:
-    """Kind of some names of rows, which may be numbers."""
-    cells = [cell for cell in ids if cell is not None]
-    is_text = not cells or any(map(dialect.number_format.is_text, cells))
-    return ROW_NAMES if is_text else NUMBERS
-
-
-def _refuse_blanks(table: pa.Table, dialect: Dialect) -> None:
-    """Refuse a file of one column in which most cells are numbers between blanks."""
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if column.type != pa.string():
-            continue
-        cells = [cell.split() for cell in column.to_pylist() if cell]
-        is_text = dialect.number_format.is_text
-        widths = Counter(len(parts) for parts in cells if not any(map(is_text, parts)))
-        width, count = widths.most_common(1)[0] if widths else (0, 0)
-        if width > 1 and 2 * count > len(cells):
-            problem = f"no numeric column; most cells of {name!r}, the only one, hold {width} "
-            problem += "numbers that are separated by spaces"
-            raise dialect.origin.error(ShapeError, problem, "sep=' ' splits lines at spaces.")

@@ -322,10 +322,7 @@ def _records(lines: Sequence[str], sep: str) -> list[tuple[int, list[str]]]:
     else:
         reader = csv.reader(lines, delimiter=sep)
         split = ((reader.line_num, record) for record in reader)
-    try:
-        return list(itertools.islice((item for item in split if item[1]), _MAX_RECORDS))
-    except csv.Error:
-        return []
+    return list(itertools.islice((item for item in split if item[1]), _MAX_RECORDS))
 
 
 def _layout(lines: Sequence[str], sep: str) -> _Layout | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import math
 import re
@@ -11,8 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import zip_longest
 
-from princomp.errors import DataError, NoRowsError, ShapeError, row_words
-from princomp.io.readers.cells import shortened
+from princomp.errors import DataError, NoRowsError, ShapeError, counted, row_words
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.delimited_pieces import refuse_damage
 from princomp.io.readers.delimited_text import Dialect
@@ -30,6 +28,8 @@ from princomp.io.readers.rows_at_end import RowsAtEnd
 _SAMPLE = 200
 # Number of lines in which quotes around numbers are sought.
 _QUOTED_LINES = 20
+# Bytes that are not UTF-8, as ``Dialect.open_text`` reads them.
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 
 def read_header(dialect: Dialect, selection: Selection) -> Dialect:
@@ -49,13 +49,13 @@ def read_header(dialect: Dialect, selection: Selection) -> Dialect:
     named = list(filter(None, (*selection.exclude, selection.id_column)))
     requested = selection.columns or named
     with dialect.reading():
-        records = _sample(dialect)
+        records = list(itertools.islice(dialect.records(), _SAMPLE))
     if not records:
         raise _no_lines_error(dialect)
     lines = [line for line, _, _ in records]
     cells = [[cell.strip() for cell in record] for _, _, record in records]
     text = dialect.delimiter.join(cells[0])
-    if not _is_utf8(text) or "\0" in text:
+    if _NOT_UTF8.search(text) or "\0" in text:
         problem = "the first line is not UTF-8 text"
         hint = "Save the table as CSV in UTF-8, or give its encoding=."
         raise malformed(dialect.path, problem, hint, line=lines[0])
@@ -121,17 +121,6 @@ def _with_names_of_groups(parts: Iterable[tuple[str, ...]]) -> Iterator[tuple[st
     for top, *below in parts:
         group = top or group
         yield (group if any(below) else top, *below)
-
-
-def _sample(dialect: Dialect) -> list[tuple[int, int, list[str]]]:
-    """The first records, up to an error in a later one, which is reported later."""
-    records: list[tuple[int, int, list[str]]] = []
-    try:
-        records.extend(itertools.islice(dialect.records(), _SAMPLE))
-    except csv.Error:
-        if not records:
-            raise
-    return records
 
 
 def _fit_names(
@@ -230,15 +219,6 @@ def quoted_numbers(dialect: Dialect, columns: Collection[str]) -> list[str]:
     return names if len(names) < len(quoted) else []
 
 
-def _is_utf8(text: str) -> bool:
-    # Bytes that are not UTF-8 were read as lone surrogates, which cannot be encoded.
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def structure_error(dialect: Dialect, origin: Origin) -> DataError:
     """Find out why pyarrow could not read the text even as text, and make the error.
 
@@ -251,19 +231,16 @@ def structure_error(dialect: Dialect, origin: Origin) -> DataError:
         return error
     with dialect.open_text() as file:
         for line, text in enumerate(file, start=before.lines + 1):
-            if not _is_utf8(text):
+            if _NOT_UTF8.search(text):
                 problem = f"line {line} is not UTF-8 text"
                 hint = "Save the table in UTF-8, or give its encoding, such as encoding='cp1252'."
                 return malformed(path, problem, hint, line=line)
     row = before.rows - 1  # the last row before those of the dialect
     for row, (line, _, record) in enumerate(dialect.records(), before.rows):
         if len(record) != p:
-            noun = "field" if len(record) == 1 else "fields"
-            if not record[0].isprintable():  # such as Ctrl-Z, with which DOS ended files
-                noun += f" ({shortened(repr(record[0]))})"
             return malformed(
                 path,
-                f"{row_words(row, line=line)} has {len(record)} {noun}, "
+                f"{row_words(row, line=line)} has {counted(len(record), 'field')}, "
                 f"but the first line names {p} columns",
                 _hint_on_rows_below(dialect, origin, row)
                 or "Decimal commas and unquoted text with commas make such rows. skip= leaves out "
@@ -274,8 +251,7 @@ def structure_error(dialect: Dialect, origin: Origin) -> DataError:
             )
     if row < 0:
         return no_rows_error(path, ", only the line of column names")
-    problem = f"cannot be read as {dialect.kind}"
-    return malformed(path, problem, "It may be damaged: create or download it again.")
+    return malformed(path, f"cannot be read as {dialect.kind}")
 
 
 def _hint_on_rows_below(dialect: Dialect, origin: Origin, row: int) -> str | None:

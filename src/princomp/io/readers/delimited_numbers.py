@@ -28,7 +28,7 @@ from princomp.io.readers.number_text import (
 )
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.rows_at_end import refuse_totals
-from princomp.io.readers.unclear_points import may_have_groups, points_in, unclear_mark_error
+from princomp.io.readers.unclear_points import may_have_groups
 
 # Formats in which numbers are sought if none are found in the one that the user gave.
 _FORMATS = (PLAIN, NumberFormat(","), NumberFormat(".", ","), NumberFormat(",", "."))
@@ -244,11 +244,7 @@ def refuse_unclear_points(
     reader: Reader, names: Sequence[str], units: dict[str, Unit], rows: int
 ) -> bool:
     """Refuse numbers such as 1.234 in the first rows; whether points are decimal marks."""
-    texts = reader.read_as_text(names)
-    if texts is None:
-        return False
-    are_decimal, unclear = points_in(texts.slice(0, rows), names, units, reader.dialect)
-    if unclear is not None:
-        row, cell = unclear
-        raise unclear_mark_error(reader.dialect.path, reader.dialect.line_of(row), cell)
-    return are_decimal
+    points = reader.points(names, units, rows)
+    if points.unclear is not None:
+        raise reader.unclear_point_error(*points.unclear)
+    return points.are_decimal

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
-from princomp.errors import DataError, PrincompError
+from princomp.errors import MalformedFileError, PrincompError
 from princomp.io.readers.cells import (
     bad_cell_hint,
     decimal_mark_hint,
@@ -30,7 +30,7 @@ from princomp.io.readers.cells import (
 from princomp.io.readers.columns import Origin
 from princomp.io.readers.delimited_header import structure_error
 from princomp.io.readers.delimited_pieces import Piece, count_lines, quoted_rows_error
-from princomp.io.readers.delimited_text import LONGEST_ROW, Dialect, Offset
+from princomp.io.readers.delimited_text import LONGEST_ROW, START, Dialect, Offset
 from princomp.io.readers.number_text import FALSE_WORDS, TRUE_WORDS, Unit, is_true_or_false
 from princomp.io.readers.source import copy_columns
 from princomp.io.readers.unclear_points import (
@@ -115,7 +115,8 @@ class Reader:
             return pa.BufferReader(self.dialect.text)
         if not self.dialect.is_clean:
             return pa.PythonFile(self.dialect.open_binary(), "r")
-        # As bytes, because the name of the file may not be UTF-8.
+        # Without Python, into which threads of pyarrow that read ahead could still call when the
+        # process ends. As bytes, because the name of the file may not be UTF-8.
         file = pa.OSFile(os.fsencode(self.dialect.path))
         return pa.input_stream(file, compression=self.dialect.compression)
 
@@ -142,6 +143,21 @@ class Reader:
                 decimal_point=self.dialect.number_format.decimal,
             ),
         }
+
+    def points(
+        self, names: Sequence[str], units: Mapping[str, Unit], rows: int | None = None
+    ) -> Points:
+        """Find out what the points in the first rows of columns of numbers are.
+
+        ``units`` is as in ``Parser``.
+        """
+        texts = self.read_as_text(names)
+        return Points() if texts is None else points_in(texts[:rows], names, units, self.dialect)
+
+    def unclear_point_error(self, row: int, cell: str) -> MalformedFileError:
+        """Make the error for a number such as 1.234 in a row of this text, with its line."""
+        line = self.dialect.line_of(self.dialect.before.rows + row)
+        return unclear_mark_error(self.dialect.path, line, cell)
 
     def refuse_long_integers(self, name: str, unit: Unit | None, rows: int | None = None) -> None:
         """Raise NotNumericError for an integer beyond 2**53 in a column of integers.
@@ -239,14 +255,12 @@ class Parser:
             if lines > len(table) and quoted_rows_error(self.dialect, piece.text):
                 return None
             columns = [table.column(name).cast("float64").to_numpy() for name in self.columns]
-            # Without fractions, a point may be in numbers such as 1.000.
             points = Points()
+            # Without fractions, a point may be in numbers such as 1.000.
             if assumes_point and (
                 may_have_groups(piece.text) or not all(map(are_integers, columns))
             ):
-                texts = reader.read_as_text(self.columns)
-                if texts is not None:
-                    points = points_in(texts, self.columns, self.units, self.dialect)
+                points = reader.points(self.columns, self.units)
             ids = None
             if self.id_column is not None:
                 ids = table.column(self.id_column).to_numpy(zero_copy_only=False)
@@ -292,19 +306,23 @@ class Parser:
                 return origin.cell_error(name, i, problem, hint)
         return None
 
-    def unclear_point_error(self, piece: Piece, row: int, cell: str, offset: Offset) -> DataError:
-        """Make the error for a number such as 1.234 in a row of a piece, with its line."""
-        dialect = self._reader(piece, offset).dialect
-        return unclear_mark_error(dialect.path, dialect.line_of(offset.rows + row), cell)
+    def refuse_doubtful(
+        self, piece: Piece, unclear: tuple[int, str] | None, large: Sequence[int], offset: Offset
+    ) -> None:
+        """Refuse a number such as 1.234, and integers beyond 2**53 in columns ``large``.
 
-    def refuse_long_integers(self, piece: Piece, j: int, offset: Offset) -> None:
-        """Raise NotNumericError for an integer beyond 2**53 in a column of integers only."""
-        name = self.columns[j]
-        self._reader(piece, offset).refuse_long_integers(name, self.units.get(name))
+        ``unclear`` is as in ``Points``.
+        """
+        reader = self._reader(piece, offset)
+        if unclear is not None:
+            raise reader.unclear_point_error(*unclear)
+        for name in (self.columns[j] for j in large):
+            reader.refuse_long_integers(name, self.units.get(name))
 
-    def _reader(self, piece: Piece, offset: Offset | None = None) -> Reader:
+    def _reader(self, piece: Piece, offset: Offset = START) -> Reader:
+        part = replace(self.dialect, text=piece.text, header_lines=0, before=offset)
         # Parse the piece as one block, in the calling thread.
-        return Reader(self.dialect.part(piece.text, offset), len(piece.text) + 1, threads=False)
+        return Reader(part, len(piece.text) + 1, threads=False)
 
     def _read_table(self, reader: Reader) -> pa.Table | None:
         types = {

@@ -74,10 +74,7 @@ def pieces_of(dialect: Dialect, stream: BinaryIO, size: int) -> Iterator[Piece]:
         line = lines + 1
         if is_open:
             problem = f"a quote opened in line {line} is never closed"
-            hint = (
-                "Close it, or write a quote that belongs to the text twice; or the file may be cut "
-                "short."
-            )
+            hint = "Close it, or double it if it belongs to the text; or the file is cut short."
         else:
             size = f"{delimited_text.LONGEST_ROW >> 20} MB"
             problem = f"the row that starts in line {line} does not end within {size}"
@@ -172,9 +169,7 @@ def refuse_damage(dialect: Dialect, rows: int = 0) -> None:
         if b"\0" in piece.text:
             line = lines + 1 + count_lines(piece.text.partition(b"\0")[0])
             problem = f"line {line} holds a zero byte, which no text does"
-            hint = "The file was not written to its end, or is not text: create or download it "
-            hint += "again."
-            raise malformed(dialect.path, problem, hint, line=line)
+            raise malformed(dialect.path, problem, line=line)
         if piece.fault is not None:
             raise piece.fault(lines)
         lines += count_lines(piece.text)

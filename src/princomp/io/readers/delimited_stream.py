@@ -11,7 +11,7 @@ import io
 import itertools
 from collections import deque
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -22,7 +22,7 @@ from princomp.io.readers.delimited import detect_file_dialect, infer_table
 from princomp.io.readers.delimited_parse import Parsed, are_integers
 from princomp.io.readers.delimited_pieces import Piece, count_lines, pieces_of
 from princomp.io.readers.delimited_text import Dialect, Offset, offset_after_lines
-from princomp.io.readers.rows_at_end import refuse_totals_at_end, skipped_notes_at_end
+from princomp.io.readers.rows_at_end import last_records, refuse_totals_at_end, skipped_notes
 from princomp.io.readers.source import Chunk, FileState, Source, file_state
 from princomp.linalg import default_threads, map_in_order
 
@@ -96,13 +96,13 @@ class DelimitedSource(Source):
         layout, n = self._parser.dialect, table.data.shape[0]
         super().__init__(**{**table.properties(), "rows": None, "nbytes": None})
         self.repeatable = not once
-        if not complete and dialect.skip_end != 0:
-            checked = not once and refuse_totals_at_end(dialect, len(layout.names))
-            if not checked and dialect.skip_end is None:
+        if not complete and (skip_end := dialect.skip_end) != 0:
+            records = [] if once else last_records(dialect)
+            is_checked = refuse_totals_at_end(records, dialect, len(layout.names))
+            if skip_end:
+                self.notes = (*skipped_notes(records[-skip_end:], skip_end), *self.notes)
+            elif not is_checked:
                 self.notes = (*self.notes, _UNCHECKED_END_NOTE)
-        if not complete and dialect.skip_end:
-            skipped = skipped_notes_at_end(dialect, repeatable=not once)
-            self.notes = (*skipped, *self.notes)
         # Number of rows, if the whole text was read as the head. Later rows are totals or empty.
         self._row_count = n if complete else None
         self._dialect = dialect
@@ -143,15 +143,15 @@ class DelimitedSource(Source):
                     if parsed is None:
                         raise self._parser.error(piece, offset)
                     assumes_point = assumes_point and not parsed.points.are_decimal
-                    if assumes_point and parsed.points.unclear is not None:
-                        if not self._have_decimal_points(skipped):
-                            raise self._parser.unclear_point_error(
-                                piece, *parsed.points.unclear, offset
-                            )
-                        assumes_point = False
-                    for j, are_large in parsed.no_integers:
-                        if are_large and is_integer[j] and self._are_integers(j, skipped):
-                            self._parser.refuse_long_integers(piece, j, offset)
+                    unclear = parsed.points.unclear if assumes_point else None
+                    large = [j for j, beyond in parsed.no_integers if beyond and is_integer[j]]
+                    if (unclear or large) and skipped:
+                        # Rows that were skipped may show that these numbers are what they seem.
+                        self._read_until(offset.rows + len(parsed.data))
+                    elif unclear or large:
+                        self._parser.refuse_doubtful(piece, unclear, large, offset)
+                    assumes_point = assumes_point and unclear is None
+                    for j, _ in parsed.no_integers:
                         # If its large numbers were accepted, a column is not one of integers: it
                         # has exponents, for example.
                         is_integer[j] = False
@@ -162,28 +162,12 @@ class DelimitedSource(Source):
                         yield Chunk(parsed.data, parsed.ids).part(first, stop)
                     offset = Offset(offset.rows + len(parsed.data), offset.lines + parsed.lines)
 
-    def _are_integers(self, j: int, rows: int) -> bool:
-        """Whether the first rows, which were skipped, have nothing but integers in column ``j``."""
-        for chunk in self.chunks() if rows else ():
-            values = chunk.data[:rows, j]
-            if not are_integers(values) or may_have_lost_digits(values):
-                return False
-            rows -= len(values)
-            if rows == 0:
+    def _read_until(self, row: int) -> None:
+        """Read the rows before number ``row``, which raises the error if any of them is refused."""
+        for chunk in self.chunks():
+            row -= len(chunk.data)
+            if row <= 0:
                 break
-        return True
-
-    def _have_decimal_points(self, rows: int) -> bool:
-        """Whether a number of the first rows, which were skipped, has a decimal mark."""
-        with self._open_pieces() if rows else nullcontext(()) as pieces:
-            for piece in pieces:
-                parsed = self._parser.parse(piece, (), assumes_point=True)
-                if parsed is None or rows <= 0:
-                    return False
-                if parsed.points.are_decimal:
-                    return True
-                rows -= len(parsed.data)
-        return False
 
     @contextmanager
     def _open_pieces(self) -> Iterator[Iterator[Piece]]:
@@ -195,9 +179,7 @@ class DelimitedSource(Source):
             stream = self._dialect.open_binary()
         with stream:
             with self._dialect.reading():
-                remaining = self._body_start
-                while remaining and (skipped := stream.read(remaining)):
-                    remaining -= len(skipped)
+                stream.read(self._body_start)
             yield self._without_last_rows(pieces_of(self._dialect, stream, self._piece_size))
 
     def _without_last_rows(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
@@ -206,26 +188,20 @@ class DelimitedSource(Source):
         if not last:
             yield from pieces
             return
-        # Pieces with their numbers of records; those after the first have fewer than ``last``.
+        # Pieces with their numbers of records, or 0 if these are not known; those after the first
+        # have fewer than ``last``.
         pending: deque[tuple[Piece, int]] = deque()
         for piece in pieces:
             if piece.fault is not None:
                 yield from (piece for piece, _ in pending)
                 yield piece
                 return
-            pending.append((piece, self._count_records(piece)))
+            pending.append((piece, self._parser.count(piece) or 0))
             while sum(count for _, count in pending) - pending[0][1] >= last:
                 yield pending.popleft()[0]
         text = b"".join(piece.text for piece, _ in pending)
-        if rest := self._dialect.without_last_records(text, last):
+        if rest := self._dialect.without_last_records(text, last)[0]:
             yield Piece(rest)
-
-    def _count_records(self, piece: Piece) -> int:
-        """Count the records of a piece, even if their numbers of cells differ."""
-        rows = self._parser.count(piece)
-        if rows is not None:
-            return rows
-        return sum(1 for _ in replace(self._dialect, text=piece.text).records())
 
     def _skip_to(self, pieces: Iterator[Piece], start: int) -> tuple[Iterator[Piece], Offset]:
         """The pieces from the one with row ``start`` on, and the rows and lines before them."""
@@ -242,9 +218,8 @@ def _read_head(dialect: Dialect, pieces: Iterator[Piece]) -> tuple[bytes, Piece 
     """Join pieces until they hold enough text and rows; also return the piece after them."""
     text = b""
     for piece in pieces:
-        # Only a failed read has no text. Faults in the text are reported by infer_table.
-        if piece.fault is not None and not piece.text:
-            raise piece.fault(0)
+        if piece.fault is not None:
+            raise piece.fault(count_lines(text))
         text += piece.text
         if len(text) >= HEAD_BYTES:
             with dialect.reading():

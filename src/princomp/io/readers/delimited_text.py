@@ -6,6 +6,7 @@ import codecs
 import csv
 import io
 import re
+from collections import deque
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
@@ -40,7 +41,7 @@ class Offset(NamedTuple):
     lines: int
 
 
-_START = Offset(0, 0)
+START = Offset(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +106,14 @@ class Dialect:
     header_lines: int = 0
     label_candidates: tuple[str, ...] = ()
     unnamed: bool = False
-    before: Offset = _START
+    before: Offset = START
     of_model: bool = False
 
     @property
     def kind(self) -> str:
         """Name of the format in messages."""
         name = "TSV" if self.delimiter == "\t" and not self.split_at_blanks else "CSV"
-        return {None: name, "gzip": f"gzipped {name}"}.get(
-            self.compression, f"{name} compressed by {self.compression}"
-        )
+        return f"{name} compressed by {self.compression}" if self.compression else name
 
     @property
     def origin(self) -> Origin:
@@ -174,19 +173,19 @@ class Dialect:
                 return line
         return None
 
-    def part(self, text: bytes, before: Offset | None = None) -> Dialect:
-        """Some rows of this file, ``text``, as a text of their own."""
-        return replace(self, text=text, header_lines=0, before=before or _START)
-
     def skip_end_from(self, row: int) -> int:
         """The ``skip_end`` that leaves out the rows from number ``row`` on."""
         first_line = self.line_of(row) or 0
         return sum(line >= first_line for line, _, _ in self.records(blank=True))
 
-    def without_last_records(self, text: bytes, last: int) -> bytes:
-        """Cut off the last records of a clean text, also blank lines; they may have any form."""
-        starts = [start for start, _, _ in replace(self, text=text).records(blank=True)]
-        return text[: offset_after_lines(text, starts[-last] - 1)] if len(starts) > last else b""
+    def without_last_records(self, text: bytes, last: int) -> tuple[bytes, list[list[str]]]:
+        """Cut off the last records of a clean text; also return these, which may have any form.
+
+        Blank lines count.
+        """
+        records = deque(replace(self, text=text).records(blank=True), int(last))
+        lines = records[0][0] - 1 if records else 0
+        return text[: offset_after_lines(text, lines)], [record for *_, record in records]
 
 
 def offset_after_lines(text: bytes, lines: int) -> int:

@@ -49,31 +49,21 @@ _OBJECT_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
 class WarningNote(str):
     """A note that estimators issue as a warning."""
 
-    __slots__ = ()
-
 
 class LeftOut(WarningNote):
     """A note on columns that were left out because they hold no numbers."""
-
-    __slots__ = ()
 
 
 class IndexNote(str):
     """A note on a row index that pandas stored among the columns."""
 
-    __slots__ = ()
-
 
 class NoNamesNote(str):
     """A note that a text has no line of column names."""
 
-    __slots__ = ()
-
 
 class NamedNote(str):
     """A note on columns of true and false, or text, that were named by the user or by a model."""
-
-    __slots__ = ()
 
 
 def true_false_notes(kinds: Mapping[str, str]) -> tuple[NamedNote, ...]:
@@ -111,6 +101,8 @@ def no_numbers_error(kinds: Mapping[str, str], origin: Origin) -> ShapeError:
     """Make the error for a table without a column of numbers."""
     problem = f"no numeric column; without numbers: {listed(kinds)}"
     hint = "Principal components need columns of numbers."
+    if len(kinds) == 1 and origin.line_of is not None:
+        hint += " If this column holds several, name the separator between them, such as sep=' '."
     if TRUE_FALSE in kinds.values():
         how = "convert it: X.astype(int) in pandas"
         if origin.file is not None:

@@ -9,16 +9,15 @@ import numpy as np
 from princomp.errors import ParameterError, ShapeError, counted
 from princomp.io.readers.packing import packing_of
 
-# Hints for classes of objects that are not tables; PATH is that of the open file, and ARRAYS are
-# those in it.
+# Hints for classes of objects that are not tables.
 _CONTAINERS = {
     "anndata.AnnData": "Give adata.X, or adata.to_df() to keep the names; or the .h5ad file.",
-    "anndata.CSRDataset": "Give PATH, which is read in blocks; or X.to_memory().",
-    "anndata.CSCDataset": "Give PATH; or X.to_memory().",
+    "anndata.CSRDataset": "Give 'path::group', which is read in blocks; or X.to_memory().",
+    "anndata.CSCDataset": "Give 'path::group'; or X.to_memory().",
     "dask.Delayed": "Give dask.array.vstack([dask.array.from_delayed(x, (n, p), float) for x in "
     "parts]); of frames, dask.dataframe.from_delayed(parts); or (x.compute() for x in parts).",
-    "h5py.Group": "Give PATH, or an array of it that has rows and columns: X['name'].",
-    "numpy.NpzFile": "Give PATH, or an array of it that has rows and columns: ARRAYS.",
+    "h5py.Group": "Give the path of the file, or 'path::group'; or an array: X['name'].",
+    "numpy.NpzFile": "Give the path of the file, or an array of it: X[name], a name of X.files.",
     "pandas.DataFrameGroupBy": "Give X.obj, all rows, or fit each group: for name, group in X.",
     "polars.GroupBy": "Fit each group: for name, group in X.",
     "pyarrow.Dataset": "Give data.to_batches, a function that reads it batch by batch; or lambda: "
@@ -27,7 +26,8 @@ _CONTAINERS = {
     "dataset.scanner(columns=names) chooses columns.",
     "torch.DataLoader": "Give lambda: iter(X), a function that reads it batch by batch; if batches "
     "hold rows and labels, lambda: (rows for rows, *_ in X). Leave shuffle off.",
-    "xarray.Dataset": "Give data.to_dataframe(), or one array of it: data['name'].",
+    "xarray.Dataset": "Give one array of it: data['name']; or, if all have one dimension, "
+    "data.to_dataframe().",
 }
 # Types of the rows of a list.
 _ROW_TYPES = (list, tuple, np.ndarray)
@@ -44,43 +44,8 @@ def refuse_containers(X: object) -> None:
     for kind in type(X).__mro__:
         name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
         if name in _CONTAINERS:
-            problem = f"{name} is not a table"
-            hint = _CONTAINERS[name]
-            if "PATH" in hint:
-                arrays = " or ".join(f"X[{key!r}]" for key in getattr(X, "files", ()))
-                hint = hint.replace("ARRAYS", arrays).replace("PATH", _path_of(X), 1)
-            elif name == "xarray.Dataset":
-                hint = _hint_for_fields(X) or hint
-            raise ParameterError(problem, place={"parameter": "X"}, hint=hint)
-
-
-def _path_of(X: object) -> str:
-    """The path of an open npz file, or of a group of an open HDF5 file, as readers take it."""
-    group = getattr(X, "group", X)
-    file = getattr(getattr(group, "file", getattr(X, "zip", None)), "filename", None)
-    if not isinstance(file, str):
-        return "the path of the file"
-    name = getattr(group, "name", "").strip("/")
-    return repr(f"{file}::{name}" if name else file)
-
-
-def _hint_for_fields(data: object) -> str | None:
-    """Hint on how to get rows from a dataset of xarray with a field, such as time × lat × lon."""
-    for name, array in getattr(data, "data_vars", {}).items():
-        if len(array.dims) > 2:
-            stacked, time = _stacked(array, f"data[{name!r}]")
-            return f"Give one array of it, with a row for each {time!r}: {stacked}"
-    return None
-
-
-def _stacked(array: Any, name: str) -> tuple[str, str]:
-    """Code that makes a table of an array of xarray called ``name``, and the dimension of its rows.
-
-    These are the times, or the first dimension if none is called so.
-    """
-    time = "time" if "time" in array.dims else array.dims[0]
-    others = tuple(dim for dim in array.dims if dim != time)
-    return f"{name}.stack(space={others!r})", time
+            place = {"parameter": "X"}
+            raise ParameterError(f"{name} is not a table", place=place, hint=_CONTAINERS[name])
 
 
 def shape_error(X: Any) -> ShapeError | None:
@@ -116,8 +81,9 @@ def shape_error(X: Any) -> ShapeError | None:
         hint = f"Reshape your data: {as_one_row(X, 'X')} is one row, {column} one column"
         hint = stack_hint(X, "X") or hint
     elif hasattr(X, "dims") and hasattr(X, "stack"):
-        stacked, time = _stacked(X, "X")
-        hint = f"{stacked} makes a row for each {time!r}"
+        time = "time" if "time" in X.dims else X.dims[0]
+        others = tuple(dim for dim in X.dims if dim != time)
+        hint = f"X.stack(space={others!r}) makes a row for each {time!r}"
     else:
         array = _as_code(X, "X")
         hint = (

@@ -28,10 +28,12 @@ _WITH_UNIT = re.compile(
     rf"(?P<sign>[+-]?)(?P<before>[{_CURRENCIES}]?)\s*(?P<number>[+-]?[0-9.,'’ \u00a0\u202f]*[0-9]"
     rf"(?:[eE][+-]?[0-9]+)?)(?P<after>\s*[%‰°{_CURRENCIES}][CF]?|\s[A-Za-zµμ°/²³]{{1,8}})?"
 )
-# Parentheses around a negative number, as accountants write it.
-_NEGATIVE = re.compile(r"\(([$€£¥₹]?\s*[0-9][0-9.,'’ \u00a0\u202f]*)\)")
-# Such as 5/60 and 1.2k; but not 01/2020 and 2019/20, which are months and seasons, nor 3M, a code.
-_RATIO = re.compile(r"(?:0|[1-9][0-9]{0,2})(?:[.,][0-9]+)?/[1-9][0-9]{0,2}")
+# Such as (12.5), which is a negative number of accountants, 5/60 and 1.2k; but not 01/2020 and
+# 2019/20, which are months and seasons, nor 3M, a code.
+_OTHER_AMOUNT = re.compile(
+    r"\([$€£¥₹]?\s*[0-9][0-9.,'’ \u00a0\u202f]*\)|"
+    r"(?:0|[1-9][0-9]{0,2})(?:[.,][0-9]+)?/[1-9][0-9]{0,2}"
+)
 _SUFFIXED = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?\s?[kKM]")
 
 
@@ -233,19 +235,10 @@ def cell_unit(cell: str) -> Unit | None:
     return None if match is None else Unit(match["before"], match["after"] or "")
 
 
-def negative_of(cell: str) -> str | None:
-    """A negative number in parentheses, such as (12.5), with a minus sign; None otherwise."""
-    match = _NEGATIVE.fullmatch(cell.strip())
-    return None if match is None else f"-{match[1]}"
-
-
 def are_mostly_quantities(cells: Sequence[str]) -> bool:
     """Whether most cells look like numbers, also ones such as (12.5), 5/60 and 1.2k."""
     suffixed = [match for cell in cells if (match := _SUFFIXED.fullmatch(cell.strip()))]
-    count = sum(
-        bool(cell_unit(cell) or negative_of(cell) or _RATIO.fullmatch(cell.strip()))
-        for cell in cells
-    )
+    count = sum(bool(cell_unit(cell) or _OTHER_AMOUNT.fullmatch(cell.strip())) for cell in cells)
     count += len(suffixed) if any(match[1] for match in suffixed) else 0
     return 2 * count > len(cells)
 

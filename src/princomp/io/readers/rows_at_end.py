@@ -58,10 +58,7 @@ _TAIL = 2**16
 
 def empty_rows_at_end(table: pa.Table) -> int:
     """Number of empty rows at the end; the first row is never one of them."""
-    empty = 0
-    while empty < len(table) - 1 and _is_empty(_row(table, len(table) - 1 - empty)):
-        empty += 1
-    return empty
+    return sum(1 for _ in takewhile(_is_empty, _rows_upwards(table.columns)))
 
 
 def refuse_totals(
@@ -104,9 +101,8 @@ def refuse_totals(
         problem = f"{place.description}, the first one, looks like totals ({word!r})"
         hint = "Delete the line if it is not data; skip_end=0 accepts all such rows as data."
         raise origin.error(MalformedFileError, problem, hint, **place.as_dict())
-    rows = ([column[i].as_py() for column in columns] for i in range(last, 0, -1))
-    end = RowsAtEnd.of(rows)
-    n_above = len(table) - end.height
+    end = RowsAtEnd.of(_rows_upwards(columns))
+    n_above = len(table) - (end.words[-1][0] + 1 if end.words else 0)
     found = [
         (i, word)
         for i, word, is_sure in end.words
@@ -149,11 +145,6 @@ class RowsAtEnd(NamedTuple):
         sure = (i + 1 for i, _, is_sure in self.words if is_sure)
         return max((self.footnotes, *sure))
 
-    @property
-    def height(self) -> int:
-        """Number of rows from the first one with a word to the end."""
-        return self.words[-1][0] + 1 if self.words else 0
-
     @classmethod
     def of(cls, rows: Iterable[Sequence[Any]]) -> RowsAtEnd:
         """Search rows, which are given from the last one up."""
@@ -171,8 +162,8 @@ class RowsAtEnd(NamedTuple):
         return cls(words, footnotes)
 
 
-def refuse_totals_at_end(dialect: Dialect, width: int) -> bool:
-    """Refuse a word such as "total" in the last row of a large file.
+def refuse_totals_at_end(records: list[list[str]], dialect: Dialect, width: int) -> bool:
+    """Refuse a word such as "total" in the last row of a large file, given its last records.
 
     Returns
     -------
@@ -183,13 +174,9 @@ def refuse_totals_at_end(dialect: Dialect, width: int) -> bool:
     ------
     MalformedFileError
     """
-    records = _last_records(dialect)
-    if records is None:
-        return False
-    n_records = len(records)
-    records = records[: max(0, n_records - (dialect.skip_end or 0))]
-    empty = sum(1 for _ in takewhile(_is_empty, reversed(records)))
-    rest = records[: len(records) - empty]
+    rest = records[: max(0, len(records) - (dialect.skip_end or 0))]
+    while rest and _is_empty(rest[-1]):
+        rest.pop()
     if not rest or len(rest[-1]) != width:
         return False
     found = [(i, word) for i, word, is_sure in RowsAtEnd.of(reversed(rest)).words if is_sure]
@@ -197,16 +184,9 @@ def refuse_totals_at_end(dialect: Dialect, width: int) -> bool:
         below, word = found[0]
         below = sum(map(bool, rest[len(rest) - below :]))  # without blank lines
         what = f"the row before the last {below}" if below > 1 else "the row before the last"
-        count = n_records - len(rest) + found[-1][0] + 1
+        count = len(records) - len(rest) + found[-1][0] + 1
         raise _totals_error(what if below else "the last row", word, count, dialect.origin)
     return True
-
-
-def skipped_notes_at_end(dialect: Dialect, *, repeatable: bool) -> tuple[str, ...]:
-    """Note on the last rows of a large file, with their names if they can be read alone."""
-    count = dialect.skip_end or 0
-    records = (_last_records(dialect) if repeatable else None) or []
-    return skipped_notes(records[-count:], count)
 
 
 def skipped_notes(records: Sequence[Sequence[str]], skip_end: int) -> tuple[str, ...]:
@@ -223,10 +203,10 @@ def _row_name(record: Sequence[str]) -> str:
     return "an empty row" if not text else text if len(text) <= 40 else f"{text[:39]}…"
 
 
-def _last_records(dialect: Dialect) -> list[list[str]] | None:
-    """Rows at the end of a large file; None if they cannot be read without those before."""
+def last_records(dialect: Dialect) -> list[list[str]]:
+    """Rows at the end of a large file; none if they cannot be read without those before."""
     if dialect.compression is not None or dialect.encoding.startswith(("utf-16", "utf-32")):
-        return None
+        return []
     with dialect.reading(), dialect.path.open("rb") as file:
         file.seek(max(0, file.seek(0, SEEK_END) - _TAIL))
         lines = file.read().partition(b"\n")[2]  # without the first line, which is incomplete
@@ -243,8 +223,9 @@ def _totals_error(
     return origin.error(MalformedFileError, problem, hint, **place)
 
 
-def _row(table: pa.Table, i: int) -> list[Any]:
-    return [column[i].as_py() for column in table.columns]
+def _rows_upwards(columns: Sequence[pa.ChunkedArray]) -> Iterator[list[Any]]:
+    """Rows of a table from the last one up to the second."""
+    return ([column[i].as_py() for column in columns] for i in range(len(columns[0]) - 1, 0, -1))
 
 
 def _texts(row: Sequence[Any]) -> list[str]:

@@ -81,10 +81,7 @@ def open_stdin(
     )
     first, rest, compression = _decompressed(stream)
     if not first:
-        hint = (
-            "Send a table, such as CSV whose first line names the columns; "
-            "or the command before the pipe may have failed."
-        )
+        hint = "Send a table, such as CSV; or the command before the pipe may have failed."
         raise file_error(NoRowsError, _NAME, "no rows, the input is empty", hint)
     for magic, (kind, hint) in _NEED_SEEKING.items():
         if first.startswith(magic):
@@ -147,29 +144,26 @@ class _ReadOnce(Source):
         return source.chunks(start)
 
 
-class _PrefixedStream(io.RawIOBase):
-    """A stream that gives the first bytes, which were already read, and then the rest."""
+class _LeftOpen(io.RawIOBase):
+    """Reads from a stream, and leaves it open when this one is closed."""
 
-    def __init__(self, first: bytes, rest: BinaryIO) -> None:
-        self._first = first
-        self._rest = rest
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         target = memoryview(buffer).cast("B")
-        data = self._first or self._rest.read(len(target))
-        data, self._first = data[: len(target)], data[len(target) :]
+        data = self._stream.read(len(target))
         target[: len(data)] = data
         return len(data)
 
 
 def _peek(stream: BinaryIO) -> tuple[bytes, BinaryIO]:
     """The first bytes of a stream, and a new stream that starts with the same bytes."""
-    first = b""
+    # A pipe may give few bytes at a time, which the inner reader joins.
+    joined = io.BufferedReader(_LeftOpen(stream), _PEEK_BYTES)
+    rest = io.BufferedReader(joined, _PEEK_BYTES)
     with reading(_NAME, "a table"):
-        # A pipe may give few bytes at a time.
-        while len(first) < _PEEK_BYTES and (more := stream.read(_PEEK_BYTES - len(first))):
-            first += more
-    return first, io.BufferedReader(_PrefixedStream(first, stream), _PEEK_BYTES)
+        return rest.peek(), rest

@@ -58,10 +58,10 @@ def test_an_empty_name_is_called_so():
             read()
 
 
-def test_the_last_byte_of_dos_is_shown_and_can_be_left_out(tmp_path):
+def test_the_last_byte_of_dos_can_be_left_out(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(TEXT + b"\x1a")
-    with pytest.raises(MalformedFileError, match=r"has 1 field \('\\x1a'\)") as caught:
+    with pytest.raises(MalformedFileError, match="has 1 field, but") as caught:
         read_whole(path)
     assert caught.value.hint.startswith("skip_end=1 leaves out the last line")
     assert read_whole(path, options=ReadOptions(skip_end=1)).rows == 4
