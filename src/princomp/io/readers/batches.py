@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from princomp.errors import NotNumericError, ParameterError, PrincompError, ShapeError, warn
-from princomp.io.readers.frames import as_frame, frame_labels, from_frame, index_label, is_frame
+from princomp.io.readers.frames import as_frame, eager_frame, from_frame, index_label, is_frame
 from princomp.io.readers.memory import from_sparse, in_memory
 from princomp.io.readers.not_tables import as_one_row, refuse_containers, stack_hint
 from princomp.io.readers.reader_errors import fewer_rows_error
@@ -247,7 +247,7 @@ def _naming_batch(number: int, batch: object) -> Iterator[None]:
 def _read_batch(batch: Any, requested: tuple[str, ...] | None, index: str | None) -> _BatchRows:
     """Convert a batch to rows, without the column ``index``."""
     if is_frame(batch):
-        exclude = [] if index is None or index not in frame_labels(batch) else [index]
+        exclude = [] if index is None or index not in eager_frame(batch).columns else [index]
         table = from_frame(batch, columns=requested, exclude=exclude)
         return in_memory(table)[0], table.columns, table.unused
     if isinstance(batch, PurePath):

@@ -212,11 +212,6 @@ def notes_on_rows(table: TableSource, frame: Frame | None = None) -> tuple[Warni
     return (*codes, *totals_note(table.data, last_row))
 
 
-def frame_labels(frame: IntoDataFrame) -> list[Any]:
-    """The labels of the columns of a frame."""
-    return list(eager_frame(frame).columns)
-
-
 def index_label(frame: IntoDataFrame) -> str | None:
     """Label of a first column of integers with a usual name of row labels; None without one."""
     schema = eager_frame(frame).schema
