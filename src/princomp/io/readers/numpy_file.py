@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -158,7 +158,7 @@ class NpySource(MemberSource):
         stop = min(stop, self.rows)
         block = empty((max(0, stop - start), self.p), self.dtype)
         with reading(self.path, _KIND):
-            file = self.path.open("rb")
+            file = FileIO(self.path)
         with file:
             if self._reads_directly:
                 self._fill(block, file, start * self.p)
@@ -180,30 +180,33 @@ class NpySource(MemberSource):
                     block[first - start : last - start] = numbers
         return block
 
-    def _rows(self, file: BufferedReader, first: int, last: int) -> NDArray[Any]:
+    def _rows(self, file: FileIO, first: int, last: int) -> NDArray[Any]:
         """Numbers in the dtype of the file, for a matrix stored row by row."""
         width = self.member.shape[1]
         numbers = empty((last - first, width), self.member.dtype)
         self._fill(numbers, file, first * width)
         return numbers[:, self._column_selector]
 
-    def _columns(self, file: BufferedReader, first: int, last: int) -> NDArray[Any]:
+    def _columns(self, file: FileIO, first: int, last: int) -> NDArray[Any]:
         """Numbers in the dtype of the file, for a matrix stored column by column."""
         numbers = empty((self.p, last - first), self.member.dtype)
         for column, j in zip(numbers, self._indices, strict=True):
             self._fill(column, file, j * self.rows + first)
         return numbers.T
 
-    def _fill(self, numbers: NDArray[Any], file: BufferedReader, first: int) -> None:
+    def _fill(self, numbers: NDArray[Any], file: FileIO, first: int) -> None:
         """Fill a contiguous array from the file, starting at its number ``first``."""
+        remaining = numbers.reshape(-1).view(np.uint8).data
         with reading(self.path, _KIND):
             file.seek(self.offset + first * numbers.itemsize)
-            n_read = file.readinto(numbers.reshape(-1).view(np.uint8).data)
-            end = file.tell()
-        if n_read < numbers.nbytes:
-            problem = f"became shorter while it was read: it ends at byte {end}"
-            hint = "Wait until it is complete, then read it again."
-            raise malformed(self.path, problem, hint)
+            while len(remaining):
+                # Linux reads at most 2 GB per call.
+                n_read = file.readinto(remaining)
+                if not n_read:
+                    problem = f"became shorter while it was read: it ends at byte {file.tell()}"
+                    hint = "Wait until it is complete, then read it again."
+                    raise malformed(self.path, problem, hint)
+                remaining = remaining[n_read:]
 
 
 def open_piped_array(stream: BinaryIO, selection: Selection, path: Path) -> PipedArray:
