@@ -159,7 +159,7 @@ def test_columns_are_named_by_a_valid_columns_attribute(tmp_path):
     for names in ("abc", ["a", "b"], ["a", "a", "b"], [1, 2, 3], {"a": 1}):
         path = save(tmp_path / "t.zarr", x, attributes={"columns": names})
         assert opened(path).columns is None
-        assert "from 0 to 2" in refused(ColumnError, path, ["3"]).hint
+        assert "There are: 0, 1, 2." in refused(ColumnError, path, ["3"]).hint
     assert "numbers only" in str(refused(ParameterError, path, id_column="0"))
 
 

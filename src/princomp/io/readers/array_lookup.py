@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeError, did_you_mean
+from princomp.errors import NotNumericError, ParameterError, ShapeError, did_you_mean
 from princomp.io.readers.columns import Origin, Selection, choose_columns, listed
 from princomp.io.readers.reader_errors import no_rows_error
 
@@ -165,19 +165,10 @@ def refuse_id_column(selection: Selection, what: str, origin: Origin) -> None:
 
 def numbered_columns(p: int, selection: Selection, origin: Origin) -> NDArray[np.intp] | None:
     """Positions of columns that are requested by number, from 0; None means all columns."""
-    columns, exclude = selection[:2]
-    if columns is None and not exclude:
+    if selection.columns is None and not selection.exclude:
         return None
     names = [str(j) for j in range(p)]
-    known = set(names)
-    for requested in (columns or (), exclude):
-        for name in () if isinstance(requested, str) else map(str, requested):
-            if name not in known:
-                problem = f"no column {name!r}: this file has no column names"
-                hint = f"Give numbers from 0 to {p - 1}; a model whose columns have names needs a "
-                hint += "table with these names."
-                raise origin.error(ColumnError, problem, hint, column=name)
-    choice = choose_columns(names, Selection(columns, exclude), origin)
+    choice = choose_columns(names, selection._replace(id_column=None), origin)
     return np.array([int(name) for name in choice.names])
 
 
