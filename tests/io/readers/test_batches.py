@@ -310,7 +310,7 @@ def test_batches_of_other_dimensions_are_refused(vector, one_row):
     ("batch", "message"),
     [
         (np.array([[1j]]), "Complex data"),
-        (np.array([[2**53 + 1]]), "9007199254740993 at row 0, column 0 is beyond"),
+        (np.array([[2**53 + 1]]), "column 0 row 0: the integer 9007199254740993 is beyond"),
         (np.array([["x"]]), "'x' at row 0, column 0 is not a number"),
         (pd.DataFrame({"a": [2**53 + 1]}), "column 'a' row 0: the integer 9007199254740993"),
         (pa.record_batch({"a": ["x"]}), "column 'a' row 0: 'x' is not a number"),

@@ -141,7 +141,7 @@ class Origin:
         *first, last = actions
         return f"{', '.join(first)}, or {last}." if first else f"{last}."
 
-    def cell_error(self, column: str, row: int, problem: str, hint: str) -> NotNumericError:
+    def cell_error(self, column: str | int, row: int, problem: str, hint: str) -> NotNumericError:
         """Make an error about one cell, with its place; ``row`` is counted from 0."""
         place = self.place_of(row)
         problem = f"column {column!r} {place.description}: {problem}"
