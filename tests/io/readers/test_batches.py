@@ -80,7 +80,7 @@ def test_an_iterator_can_be_read_only_once():
     source = BatchedRows(iter([numbers(2)]))
     all_rows(source)
     with pytest.raises(ParameterError, match="an iterator can be read only once") as caught:
-        source.chunks()
+        all_rows(source)
     assert "lambda: batches()" in caught.value.hint
 
 

@@ -106,11 +106,6 @@ class BatchedRows(Source):
             hint = "Give a function that makes a new one: PCA().fit(lambda: batches())."
             raise ParameterError(problem, hint=hint)
         first, others = unread or ([], self._numbered_batches())
-        return self._chunks(first, others, start)
-
-    def _chunks(
-        self, first: list[tuple[int, Any]], others: _NumberedBatches, start: int
-    ) -> Iterator[Chunk]:
         row = 0
         with closing(others):
             for number, batch in itertools.chain(first, others):
