@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.errors import NotNumericError, ParameterError, ShapeError, did_you_mean
+from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeError, did_you_mean
 from princomp.io.readers.columns import Origin, Selection, choose_columns, listed
 from princomp.io.readers.reader_errors import no_rows_error
 
@@ -168,6 +168,10 @@ def numbered_columns(p: int, selection: Selection, origin: Origin) -> NDArray[np
     if selection.columns is None and not selection.exclude:
         return None
     names = [str(j) for j in range(p)]
+    if selection.of_model and not set(names).issuperset(selection.columns or ()):
+        problem = "its columns have no names, and the model is of columns with names"
+        hint = "Give a table with these names."
+        raise origin.error(ColumnError, problem, hint)
     choice = choose_columns(names, selection._replace(id_column=None), origin)
     return np.array([int(name) for name in choice.names])
 
