@@ -432,11 +432,6 @@ def test_a_link_to_another_named_file_is_a_duplicate(folder):
         expand_patterns(["other.csv", "link.csv"])
 
 
-def test_a_single_string_instead_of_a_list_is_refused():
-    with pytest.raises(ParameterError, match=r"the one name 'a.csv'"):
-        expand_patterns("a.csv")
-
-
 @pytest.mark.parametrize(
     ("ending", "options"),
     [

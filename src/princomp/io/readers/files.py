@@ -115,7 +115,7 @@ def open_files(
     with_ids = without_ids._replace(id_column=id_column or None, find_ids=id_column is None)
     empty: dict[Path, NoRowsError] = {}
     # Each of several files may lack columns that are excluded: the excluded names lacking in each.
-    excluded = {*map(str, exclude)} if len(paths) > 1 and not isinstance(exclude, str) else set()
+    excluded = {*map(str, exclude)} if len(paths) > 1 else set()
     lacking: list[set[str]] = []
 
     def opened(some: Sequence[Path], selection: Selection) -> Iterator[tuple[Path, Source]]:

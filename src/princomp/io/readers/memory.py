@@ -175,8 +175,7 @@ def in_memory(X: Any) -> Rows:
     if sp.issparse(X):
         return from_sparse(X), None, None
     if isinstance(X, TableSource):
-        data = from_sparse(X.data) if sp.issparse(X.data) else as_rows(X.data)
-        return data, X.columns, X.row_origin
+        return X.data, X.columns, X.row_origin
     if type(X) in (list, tuple):
         refuse_containers(next(iter(X), None))
         if X and len(getattr(X[0], "shape", ())) == 2:
