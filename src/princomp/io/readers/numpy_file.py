@@ -74,10 +74,6 @@ def open_npy(path: Path, selection: Selection) -> NpySource:
         An id column is requested, but the file holds only numbers.
     """
     with reading(path, _KIND), path.open("rb") as file:
-        # Refuse zip archives and pickles, which numpy.load would also accept.
-        if file.read(len(NPY_MAGIC)) != NPY_MAGIC:
-            raise malformed(path, "is not a NumPy array file", "Write it by numpy.save.")
-        file.seek(0)
         member, fortran = _read_header(file, path, selection)
         offset = file.tell()
         available = os.fstat(file.fileno()).st_size - offset
