@@ -285,22 +285,20 @@ def test_other_names_are_refused_with_the_batch(make):
 @pytest.mark.parametrize(
     ("vector", "one_row"),
     [
-        (np.ones(3), "batch.reshape(1, -1)"),
-        (pd.Series([1.0, 2.0]), "batch.to_frame().T"),
-        ([1.0, 2.0], "[batch]"),
-        ((1, 2), "[batch]"),
-        (array("d", [1.0, 2.0]), "[batch]"),
+        (np.ones(3), "X.reshape(1, -1)"),
+        (pd.Series([1.0, 2.0]), "X.to_frame().T"),
+        ([1.0, 2.0], "[X]"),
+        ((1, 2), "[X]"),
+        (array("d", [1.0, 2.0]), "[X]"),
     ],
 )
 def test_batches_of_other_dimensions_are_refused(vector, one_row):
-    with pytest.raises(ShapeError, match="batch 2: a batch has rows and columns") as caught:
+    with pytest.raises(ShapeError, match="batch 2: a table has rows and columns") as caught:
         rows_of(numbers(1, p=2), vector)
-    assert caught.value.hint == f"{one_row} makes one row of it."
+    assert f": {one_row} is one row, " in caught.value.hint
     vectors = np.empty(2, dtype=object)
     vectors[:] = [np.ones(3), np.zeros(3)]
-    with pytest.raises(
-        ShapeError, match=r"numpy.stack\(batch\) makes each vector batch\[i\] a row"
-    ):
+    with pytest.raises(ShapeError, match=r"numpy.stack\(X\) makes each vector X\[i\] a row"):
         rows_of(vectors)
     with pytest.raises(ShapeError, match=r"\(2, 2, 2\)"):
         rows_of(np.ones((2, 2, 2)))

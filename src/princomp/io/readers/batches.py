@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from princomp.errors import NotNumericError, ParameterError, PrincompError, ShapeError, warn
 from princomp.io.readers.frames import as_frame, eager_frame, from_frame, index_label, is_frame
 from princomp.io.readers.memory import from_sparse, in_memory
-from princomp.io.readers.not_tables import as_one_row, refuse_containers, stack_hint
+from princomp.io.readers.not_tables import refuse_containers
 from princomp.io.readers.reader_errors import fewer_rows_error
 from princomp.io.readers.row_names import row_numbers_note
 from princomp.io.readers.source import Chunk, Source, checksum, stored_arrays
@@ -255,15 +255,9 @@ def _read_batch(batch: Any, requested: tuple[str, ...] | None, index: str | None
         hint = "Files are given by name, not opened, and several as a list: fit(['rows.csv'])."
         raise ParameterError(problem, hint=hint)
     refuse_containers(batch)
-    shape = np.shape(batch)
-    if len(shape) != 2:
-        problem = f"a batch has rows and columns, but this {type(batch).__name__} has shape {shape}"
-        hint = _BATCH_HINT
-        if len(shape) == 1:
-            one_row = f"{as_one_row(batch, 'batch')} makes one row of it."
-            hint = stack_hint(batch, "batch") or one_row
-        raise ShapeError(problem, hint=hint)
-    if requested is not None and shape[1] != len(requested):
-        problem = f"{len(requested)} column names do not fit {shape[1]} columns"
+    np.shape(batch)  # raises an error for rows and weights
+    data = in_memory(batch)[0]
+    if requested is not None and data.shape[1] != len(requested):
+        problem = f"{len(requested)} column names do not fit {data.shape[1]} columns"
         raise ShapeError(problem, hint="Give one name for each column.")
-    return in_memory(batch)[0], requested, ()
+    return data, requested, ()
