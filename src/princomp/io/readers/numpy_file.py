@@ -125,11 +125,7 @@ class NpySource(MemberSource):
         # Indexing with a slice gives a view, with a list of columns it makes another copy.
         is_span = self._indices == list(span)
         self._column_selector = slice(span.start, span.stop) if is_span else self._indices
-        self._reads_directly = (
-            not self.fortran
-            and self.member.dtype == self.dtype
-            and self._indices == list(range(width))
-        )
+        self._reads_directly = not self.fortran and used is None and self.member.dtype == self.dtype
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on."""
