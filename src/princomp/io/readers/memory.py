@@ -195,8 +195,6 @@ def in_memory(X: Any) -> Rows:
         return in_memory(from_frame(X))
     refuse_containers(X)
     given, X = X, _filled(_as_numpy(X))
-    if is_numeric_array(X):
-        return as_rows(X), None, None
     try:
         array = host_array(X)
     except ValueError as error:
