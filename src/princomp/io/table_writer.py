@@ -185,19 +185,15 @@ def open_table(
                 yield table
                 table.close()
             except BaseException as error:
-                # atomic_write would take an OSError of the body for one of this file.
                 failure = error
                 sink.discard()
-                raise _Abandoned from None
-    except (_Abandoned, OutputError):
+                raise
+    except BaseException:
+        # An error of the body goes first: atomic_write takes an OSError for one of this file.
         if failure is None:
             raise
     if failure is not None:
         raise failure
-
-
-class _Abandoned(Exception):  # noqa: N818 - never seen by anyone
-    """Tells ``atomic_write`` to clean up."""
 
 
 class TableWriter:
