@@ -461,7 +461,7 @@ def test_a_failed_fit_leaves_the_model_as_it_was(table):
 def test_sparse_integers_that_float64_cannot_hold_are_refused(value, form):
     rows = np.zeros((4, 3), np.uint64 if value > 2**63 else np.int64)
     rows[0, 0], rows[2, 1], rows[3, 0] = 5, value, 2**53
-    with pytest.raises(NotNumericError, match=f"the integer {value} at row 2, column 1"):
+    with pytest.raises(NotNumericError, match=f"column 1 row 2: the integer {value} is"):
         PCA(1).fit(form(rows))
     rows[2, 1] = 2**53
     np.testing.assert_array_equal(PCA(1).fit(form(rows)).mean_, PCA(1).fit(rows).mean_)

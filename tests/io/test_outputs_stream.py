@@ -232,19 +232,9 @@ def test_rows_that_do_not_fit_are_refused_and_the_table_continues(tmp_path):
             table.write(np.ones(2, np.float32))
         with pytest.raises(TypeError, match=r"float64.*float32"):
             table.write(np.ones((1, 2)))
-        with pytest.raises(ShapeError, match="1 ids do not fit 1 rows of a table without ids"):
-            table.write(np.ones((1, 2), np.float32), ["a"])
         table.write(np.array([[True, False]]))
         assert table.rows == 2
     assert path.read_bytes() == b"a,b\n1,1\n1,0\n"
-
-
-def test_a_table_with_ids_requires_one_per_row():
-    with open_table(io.BytesIO(), columns=["a"], with_ids=True) as table:
-        with pytest.raises(ShapeError, match="no ids do not fit 1 rows of a table with ids"):
-            table.write(np.ones((1, 1)))
-        with pytest.raises(ShapeError, match="2 ids do not fit 1 rows"):
-            table.write(np.ones((1, 1)), [1, 2])
 
 
 def test_invalid_tables_are_refused_before_opening_a_file(tmp_path):
@@ -260,13 +250,6 @@ def test_invalid_tables_are_refused_before_opening_a_file(tmp_path):
         ):
             pass
     assert os.listdir(tmp_path) == []
-
-
-def test_a_closed_table_accepts_no_rows():
-    with open_table(io.BytesIO(), columns=["a"]) as table:
-        table.write(np.ones((1, 1)))
-    with pytest.raises(ParameterError, match="not open"):
-        table.write(np.ones((1, 1)))
 
 
 class UnseekableStream(io.RawIOBase):
@@ -377,23 +360,6 @@ def test_a_disk_that_fills_up_leaves_the_old_file(old, monkeypatch, format, n):
     monkeypatch.undo()
     assert caught.value.place["file"] == str(old)
     assert untouched(old)
-
-
-def test_a_failed_table_accepts_no_rows(x):
-    class Full(io.BytesIO):
-        def write(self, data):
-            if self.tell():
-                raise OSError(errno.ENOSPC, "No space left on device")
-            return super().write(data)
-
-    def failing():
-        with open_table(Full(), columns=["a", "b", "c"]) as table:
-            with pytest.raises(OutputError, match="No space left"):
-                table.write(x)
-            table.write(x)
-
-    with pytest.raises(ParameterError, match="not open"):
-        failing()
 
 
 def test_a_pipe_closed_midway_raises_broken_pipe(x):

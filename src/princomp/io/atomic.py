@@ -179,7 +179,8 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(target)
-        handle = _create(temporary)
+        # tempfile is not used, because its files are private (0600): an output follows the umask.
+        handle = _open_locked(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _O_BINARY)
         if HAS_LOCKS:  # keep the lock until the file is renamed, after it is closed
             written = written._replace(lock=os.dup(handle))
         with contextlib.suppress(OSError):
@@ -203,16 +204,15 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
             written.clean_up()
 
 
-def _create(path: Path) -> int:
-    """Create a file and lock it, so that `remove_leftovers` of another process leaves it."""
+def _open_locked(path: Path, flags: int) -> int:
+    """Open a file and wait for its lock, where the system has locks."""
     while True:
-        # tempfile is not used, because its files are private (0600): an output follows the umask.
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _O_BINARY, 0o666)
+        handle = os.open(path, flags, 0o666)
         if not HAS_LOCKS:
             return handle
         with contextlib.suppress(OSError):  # a file system without locks
             fcntl.flock(handle, fcntl.LOCK_EX)
-        # It may have been taken for a leftover before it was locked.
+        # Before it was locked, another process may have replaced it, or deleted it as a leftover.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.stat(path), os.fstat(handle)):
                 return handle
@@ -225,27 +225,15 @@ def locked_for_update(path: PathLike) -> Iterator[None]:
 
     There is no lock if the file does not exist, or where the system has none.
     """
-    handle = _lock_existing(resolved_target(path)) if HAS_LOCKS else None
+    target, handle = resolved_target(path), None
+    if HAS_LOCKS:
+        with contextlib.suppress(OSError):
+            handle = _open_locked(target, os.O_RDWR)
     try:
         yield
     finally:
         if handle is not None:
             os.close(handle)
-
-
-def _lock_existing(path: Path) -> int | None:
-    while True:
-        try:
-            handle = os.open(path, os.O_RDWR)
-        except OSError:
-            return None
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        # The process that had the lock may have replaced the file.
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.stat(path), os.fstat(handle)):
-                return handle
-        os.close(handle)
 
 
 def remove_leftovers(path: PathLike) -> None:

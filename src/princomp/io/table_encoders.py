@@ -115,8 +115,6 @@ class ColumnarEncoder:
         size = max(
             1, GROUP_NUMBERS // layout.p, min(MIN_GROUP_ROWS, _MAX_GROUP_NUMBERS // layout.p)
         )
-        if layout.rows is not None:
-            size = max(1, min(size, layout.rows))
         # Each row of the buffer is a column of the table, because Arrow stores columns.
         self._buffer = empty((layout.p, size), layout.dtype)
         self._ids: list[Any] = []

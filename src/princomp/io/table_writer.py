@@ -185,19 +185,15 @@ def open_table(
                 yield table
                 table.close()
             except BaseException as error:
-                # atomic_write would take an OSError of the body for one of this file.
                 failure = error
                 sink.discard()
-                raise _Abandoned from None
-    except (_Abandoned, OutputError):
+                raise
+    except BaseException:
+        # An error of the body goes first: atomic_write takes an OSError for one of this file.
         if failure is None:
             raise
     if failure is not None:
         raise failure
-
-
-class _Abandoned(Exception):  # noqa: N818 - never seen by anyone
-    """Tells ``atomic_write`` to clean up."""
 
 
 class TableWriter:
@@ -213,7 +209,7 @@ class TableWriter:
         self.rows = 0
         self._target, self._sink, self._layout = target, sink, layout
         with _output_errors(target):
-            self._encoder: Encoder | None = _make_encoder(sink, layout, format)
+            self._encoder = _make_encoder(sink, layout, format)
 
     def write(self, data: Numbers, ids: Ids = None) -> None:
         """Add rows.
@@ -228,29 +224,21 @@ class TableWriter:
         Raises
         ------
         ShapeError, TypeError
-            The rows do not fit the table, which still accepts other rows.
+            The rows do not fit the table.
         NotNumericError
             An id is not of the same type as those before it.
         OutputError
             The table could not be written, and no part of it will remain.
         """
         block = np.asarray(data)
-        p, with_ids = self._layout.p, self._layout.with_ids
-        if block.ndim != 2 or block.shape[1] != p:
+        if block.ndim != 2 or block.shape[1] != self._layout.p:
             raise ShapeError(
-                f"{p} column names do not fit numbers of shape {block.shape}",
+                f"{self._layout.p} column names do not fit numbers of shape {block.shape}",
                 hint="give a matrix, and one name for each of its columns",
             )
-        n_ids = None if ids is None else len(ids)
-        if n_ids != (len(block) if with_ids else None):
-            kind = "with" if with_ids else "without"
-            raise ShapeError(
-                f"{n_ids or 'no'} ids do not fit {len(block)} rows of a table {kind} ids",
-                hint="give one id for each row of every block, or no ids at all",
-            )
         block = block.astype(self._layout.dtype, casting="safe", copy=False)
-        with self._encoding() as encoder:
-            encoder.write(block, ids)
+        with _output_errors(self._target):
+            self._encoder.write(block, ids)
         self.rows += len(block)
 
     def close(self) -> None:
@@ -262,22 +250,9 @@ class TableWriter:
                 place={"parameter": "rows"},
                 hint="leave rows out if the number is not known in advance",
             )
-        with self._encoding() as encoder:
-            encoder.close()
-            self._sink.file.flush()
-        self._encoder = None
-
-    @contextmanager
-    def _encoding(self) -> Iterator[Encoder]:
-        """Use the encoder; after an error, the table accepts no more rows."""
-        encoder, self._encoder = self._encoder, None
-        if encoder is None:
-            raise ParameterError(
-                "the table is not open for writing", hint="write within its with statement"
-            )
         with _output_errors(self._target):
-            yield encoder
-        self._encoder = encoder
+            self._encoder.close()
+            self._sink.file.flush()
 
 
 @contextmanager

@@ -80,7 +80,7 @@ def test_an_iterator_can_be_read_only_once():
     source = BatchedRows(iter([numbers(2)]))
     all_rows(source)
     with pytest.raises(ParameterError, match="an iterator can be read only once") as caught:
-        source.chunks()
+        all_rows(source)
     assert "lambda: batches()" in caught.value.hint
 
 
@@ -285,22 +285,20 @@ def test_other_names_are_refused_with_the_batch(make):
 @pytest.mark.parametrize(
     ("vector", "one_row"),
     [
-        (np.ones(3), "batch.reshape(1, -1)"),
-        (pd.Series([1.0, 2.0]), "batch.to_frame().T"),
-        ([1.0, 2.0], "[batch]"),
-        ((1, 2), "[batch]"),
-        (array("d", [1.0, 2.0]), "[batch]"),
+        (np.ones(3), "X.reshape(1, -1)"),
+        (pd.Series([1.0, 2.0]), "X.to_frame().T"),
+        ([1.0, 2.0], "[X]"),
+        ((1, 2), "[X]"),
+        (array("d", [1.0, 2.0]), "[X]"),
     ],
 )
 def test_batches_of_other_dimensions_are_refused(vector, one_row):
-    with pytest.raises(ShapeError, match="batch 2: a batch has rows and columns") as caught:
+    with pytest.raises(ShapeError, match="batch 2: a table has rows and columns") as caught:
         rows_of(numbers(1, p=2), vector)
-    assert caught.value.hint == f"{one_row} makes one row of it."
+    assert f": {one_row} is one row, " in caught.value.hint
     vectors = np.empty(2, dtype=object)
     vectors[:] = [np.ones(3), np.zeros(3)]
-    with pytest.raises(
-        ShapeError, match=r"numpy.stack\(batch\) makes each vector batch\[i\] a row"
-    ):
+    with pytest.raises(ShapeError, match=r"numpy.stack\(X\) makes each vector X\[i\] a row"):
         rows_of(vectors)
     with pytest.raises(ShapeError, match=r"\(2, 2, 2\)"):
         rows_of(np.ones((2, 2, 2)))
@@ -310,7 +308,7 @@ def test_batches_of_other_dimensions_are_refused(vector, one_row):
     ("batch", "message"),
     [
         (np.array([[1j]]), "Complex data"),
-        (np.array([[2**53 + 1]]), "9007199254740993 at row 0, column 0 is beyond"),
+        (np.array([[2**53 + 1]]), "column 0 row 0: the integer 9007199254740993 is beyond"),
         (np.array([["x"]]), "'x' at row 0, column 0 is not a number"),
         (pd.DataFrame({"a": [2**53 + 1]}), "column 'a' row 0: the integer 9007199254740993"),
         (pa.record_batch({"a": ["x"]}), "column 'a' row 0: 'x' is not a number"),

@@ -196,10 +196,9 @@ def test_the_hints_for_one_dimension_work(kind):
     row, column = (np.asarray(eval(code, names)) for code in hint.groups())
     assert row.tolist() == [[1.0, 2.0]]
     assert column.tolist() == [[1.0], [2.0]]
-    with pytest.raises(ShapeError, match="makes one row of it") as caught:
+    with pytest.raises(ShapeError, match=r"batch 1: .* has shape \(2,\)") as of_batch:
         PCA(1).fit(iter([data]))
-    row = eval(caught.value.hint.partition(" makes")[0], {"batch": data, "numpy": np})
-    assert np.asarray(row).tolist() == [[1.0, 2.0]]
+    assert of_batch.value.hint == caught.value.hint
 
 
 def test_the_hints_for_datasets_of_arrow_work():

@@ -286,8 +286,6 @@ def test_lazy_frames_are_refused_with_a_hint_to_collect():
 def test_other_objects_are_not_frames():
     for other in (np.eye(2), [[1]], ((1,),), None, "a", 3, pd.Series([1]), {"a": [1]}):
         assert not is_frame(other)
-    with pytest.raises(ParameterError, match="expected a data frame, got dict"):
-        from_frame({"a": [1.0]})
 
 
 def test_is_frame_imports_no_frame_library():
@@ -329,7 +327,7 @@ def test_integers_that_float64_cannot_hold_are_refused(integer, shown):
         from_frame(pd.DataFrame({"x": [2, integer], "y": [1.0, 3.0]}))
     rows = [[2, 3], [1, integer], [4, 4]]
     for array in (rows, np.array(rows, dtype=object)):
-        with pytest.raises(NotNumericError, match=f"the integer {shown} at row 1, column 1"):
+        with pytest.raises(NotNumericError, match=f"column 1 row 1: the integer {shown} is"):
             PCA(1).fit(array)
 
 
@@ -376,7 +374,9 @@ def test_decimals_are_rounded_to_the_nearest_float(kind):
 def test_integers_among_fractions_in_lists_are_not_rounded():
     rows = [[1, 0.5], [2**53 + 1, 1.5], [4, 1e300]]
     for table in (rows, tuple(map(tuple, rows))):
-        with pytest.raises(NotNumericError, match="9007199254740993 at row 1, column 0 is beyond"):
+        with pytest.raises(
+            NotNumericError, match="column 0 row 1: the integer 9007199254740993 is"
+        ):
             PCA(1).fit(table)
     assert PCA(1).fit([[1, 0.5], [2**53, 1.5], [4, 3.0]]).n_samples_ == 3
 

@@ -132,7 +132,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(kind, table, tmp_path, 
     source = open_source(path)
     if kind == "several":
         np.save(tmp_path / "first.npy", table)
-        source = SourceChain.of([open_source(tmp_path / "first.npy"), source])
+        source = SourceChain([open_source(tmp_path / "first.npy"), source])
     plain = type(source).chunks
 
     def chunks(self, start=0):

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from faults.disk import Stopped, save_every_block, small_blocks, stop_after
 from princomp import PCA
-from princomp.errors import CheckpointError, NotFiniteError, ParameterError, ShapeError
+from princomp.errors import CheckpointError, NotFiniteError, ShapeError
 from princomp.io.readers.mapped import Mapped
 from princomp.io.readers.table_input import rows_of
 from princomp.kernel_pca.feature_maps import Fourier, Nystrom
@@ -207,14 +207,6 @@ def test_an_image_that_overflows_names_the_label_of_its_row(rows):
 def test_a_wrong_number_of_columns_is_refused(rows, map):
     with pytest.raises(ShapeError, match="rows have 3 columns, and the map was made of 4"):
         Mapped(rows[:, :3], map)
-
-
-@pytest.mark.engines
-def test_rows_of_engines_are_refused(map):
-    torch = pytest.importorskip("torch")
-    with pytest.raises(ParameterError, match="rows of torch are mapped where they lie") as caught:
-        Mapped(torch.zeros(4, 4), map)
-    assert "feature_maps.mapped" in caught.value.hint
 
 
 def test_empty_rows_have_no_images(map, rows):

@@ -112,7 +112,7 @@ def test_a_masked_variable_may_be_one_row():
 def test_masked_integers_of_variables_must_fit_float64():
     variable = MaskedVariable(X)
     variable.values = np.ma.masked_equal([[2**53 + 1, 2], [3, 4]], 3)
-    with pytest.raises(NotNumericError, match="the integer 9007199254740993 at row 0, column 0"):
+    with pytest.raises(NotNumericError, match="column 0 row 0: the integer 9007199254740993 is"):
         PCA(1).fit(variable)
 
 

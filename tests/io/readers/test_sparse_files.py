@@ -180,7 +180,7 @@ def test_sparse_matrices_without_rows_or_of_complex_numbers_are_refused(tmp_path
     sp.save_npz(path, sp.csr_array(counts()))
     assert "'x'" in str(refused(ParameterError, npz, path, inside="x"))
     assert "numbers only" in str(refused(ParameterError, npz, path, id_column="0"))
-    assert "from 0 to 5" in refused(ColumnError, npz, path, ["6"]).hint
+    assert "There are: 0, 1, 2, 3, 4, 5." in refused(ColumnError, npz, path, ["6"]).hint
 
 
 # .npz: dense arrays

@@ -159,7 +159,7 @@ def test_columns_are_named_by_a_valid_columns_attribute(tmp_path):
     for names in ("abc", ["a", "b"], ["a", "a", "b"], [1, 2, 3], {"a": 1}):
         path = save(tmp_path / "t.zarr", x, attributes={"columns": names})
         assert opened(path).columns is None
-        assert "from 0 to 2" in refused(ColumnError, path, ["3"]).hint
+        assert "There are: 0, 1, 2." in refused(ColumnError, path, ["3"]).hint
     assert "numbers only" in str(refused(ParameterError, path, id_column="0"))
 
 
@@ -266,8 +266,8 @@ def test_a_long_integer_is_named_with_its_row(tmp_path, small):
 
 
 def test_missing_empty_and_invalid_stores_are_refused(tmp_path):
-    with pytest.raises(InputNotFoundError, match="no such file or folder"):
-        opened(tmp_path / "no.zarr")
+    with pytest.raises(InputNotFoundError, match="no such file"):
+        open_source(tmp_path / "no.zarr")
     path = tmp_path / "t.zarr"
     path.mkdir()
     assert "is no Zarr store" in str(refused(MalformedFileError, path))

@@ -165,19 +165,14 @@ def refuse_id_column(selection: Selection, what: str, origin: Origin) -> None:
 
 def numbered_columns(p: int, selection: Selection, origin: Origin) -> NDArray[np.intp] | None:
     """Positions of columns that are requested by number, from 0; None means all columns."""
-    columns, exclude = selection[:2]
-    if columns is None and not exclude:
+    if selection.columns is None and not selection.exclude:
         return None
     names = [str(j) for j in range(p)]
-    known = set(names)
-    for requested in (columns or (), exclude):
-        for name in () if isinstance(requested, str) else map(str, requested):
-            if name not in known:
-                problem = f"no column {name!r}: this file has no column names"
-                hint = f"Give numbers from 0 to {p - 1}; a model whose columns have names needs a "
-                hint += "table with these names."
-                raise origin.error(ColumnError, problem, hint, column=name)
-    choice = choose_columns(names, Selection(columns, exclude), origin)
+    if selection.of_model and not set(names).issuperset(selection.columns or ()):
+        problem = "its columns have no names, and the model is of columns with names"
+        hint = "Give a table with these names."
+        raise origin.error(ColumnError, problem, hint)
+    choice = choose_columns(names, selection._replace(id_column=None), origin)
     return np.array([int(name) for name in choice.names])
 
 

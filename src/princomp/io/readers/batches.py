@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from princomp.errors import NotNumericError, ParameterError, PrincompError, ShapeError, warn
-from princomp.io.readers.frames import as_frame, frame_labels, from_frame, index_label, is_frame
+from princomp.io.readers.frames import as_frame, eager_frame, from_frame, index_label, is_frame
 from princomp.io.readers.memory import from_sparse, in_memory
-from princomp.io.readers.not_tables import as_one_row, refuse_containers, stack_hint
+from princomp.io.readers.not_tables import refuse_containers
 from princomp.io.readers.reader_errors import fewer_rows_error
 from princomp.io.readers.row_names import row_numbers_note
 from princomp.io.readers.source import Chunk, Source, checksum, stored_arrays
@@ -106,11 +106,6 @@ class BatchedRows(Source):
             hint = "Give a function that makes a new one: PCA().fit(lambda: batches())."
             raise ParameterError(problem, hint=hint)
         first, others = unread or ([], self._numbered_batches())
-        return self._chunks(first, others, start)
-
-    def _chunks(
-        self, first: list[tuple[int, Any]], others: _NumberedBatches, start: int
-    ) -> Iterator[Chunk]:
         row = 0
         with closing(others):
             for number, batch in itertools.chain(first, others):
@@ -247,7 +242,7 @@ def _naming_batch(number: int, batch: object) -> Iterator[None]:
 def _read_batch(batch: Any, requested: tuple[str, ...] | None, index: str | None) -> _BatchRows:
     """Convert a batch to rows, without the column ``index``."""
     if is_frame(batch):
-        exclude = [] if index is None or index not in frame_labels(batch) else [index]
+        exclude = [] if index is None or index not in eager_frame(batch).columns else [index]
         table = from_frame(batch, columns=requested, exclude=exclude)
         return in_memory(table)[0], table.columns, table.unused
     if isinstance(batch, PurePath):
@@ -260,15 +255,9 @@ def _read_batch(batch: Any, requested: tuple[str, ...] | None, index: str | None
         hint = "Files are given by name, not opened, and several as a list: fit(['rows.csv'])."
         raise ParameterError(problem, hint=hint)
     refuse_containers(batch)
-    shape = np.shape(batch)
-    if len(shape) != 2:
-        problem = f"a batch has rows and columns, but this {type(batch).__name__} has shape {shape}"
-        hint = _BATCH_HINT
-        if len(shape) == 1:
-            one_row = f"{as_one_row(batch, 'batch')} makes one row of it."
-            hint = stack_hint(batch, "batch") or one_row
-        raise ShapeError(problem, hint=hint)
-    if requested is not None and shape[1] != len(requested):
-        problem = f"{len(requested)} column names do not fit {shape[1]} columns"
+    np.shape(batch)  # raises an error for rows and weights
+    data = in_memory(batch)[0]
+    if requested is not None and data.shape[1] != len(requested):
+        problem = f"{len(requested)} column names do not fit {data.shape[1]} columns"
         raise ShapeError(problem, hint="Give one name for each column.")
-    return in_memory(batch)[0], requested, ()
+    return data, requested, ()

@@ -134,7 +134,7 @@ def integer_text(value: object) -> str:
         return f"{Decimal(cast(int, value)):.3e}"
 
 
-def long_integer_error(column: str, i: int, value: object, origin: Origin) -> NotNumericError:
+def long_integer_error(column: str | int, i: int, value: object, origin: Origin) -> NotNumericError:
     """Make the error for an integer that has more digits than float64 can hold."""
     leave_out = "leave the column out"
     if origin.file is not None:
@@ -153,11 +153,11 @@ def long_integer_error(column: str, i: int, value: object, origin: Origin) -> No
 
 
 def refuse_long_integers(
-    numbers: NDArray[Any], cell: Callable[[tuple[int, ...]], tuple[str, int]], origin: Origin
+    numbers: NDArray[Any], cell: Callable[[tuple[int, ...]], tuple[str | int, int]], origin: Origin
 ) -> None:
     """Raise NotNumericError for the first integer of an array that is beyond 2**53.
 
-    ``cell`` maps an index into ``numbers`` to the name of the column and the row, from 0.
+    ``cell`` maps an index into ``numbers`` to the name or number of the column and the row, from 0.
     """
     index = first_inexact_index(numbers)
     if index is not None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from princomp.errors import MalformedFileError
 from princomp.io.readers import columnar_stream
 from princomp.io.readers.columnar import stored_categories
-from princomp.io.readers.columnar_stream import Batches, ColumnarSource, with_row_numbers
+from princomp.io.readers.columnar_stream import Batches, ColumnarSource, from_row
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.reader_errors import malformed, reading
 from princomp.io.readers.source import TableSource
@@ -55,7 +55,7 @@ class ParquetSource(ColumnarSource):
                 columns=names,
                 use_threads=True,
             )
-            yield from with_row_numbers(batches, self._group_starts[first])
+            yield from from_row(start - self._group_starts[first], batches)
 
     def _rows_at_once(self, names: list[str]) -> int:
         rows = columnar_stream.NUMBERS_PER_DECODED_BATCH // len(names)
@@ -99,12 +99,11 @@ class ArrowSource(ColumnarSource):
         def fields(names: list[str]) -> Any:
             return pa.ipc.IpcReadOptions(included_fields=[self._fields[name] for name in names])
 
-        row = 0
         with pa.OSFile(str(self._path)) as source:
             opener = _arrow_opener(self._path, source)
             reader = opener(source, options=fields(names))
             if opener is pa.ipc.open_stream:
-                yield from with_row_numbers(reader)
+                yield from from_row(start, reader)
                 if source.tell() < source.size():
                     raise _several_streams_error(self._path)
                 # pyarrow does not notice if a stream was cut between two batches.
@@ -113,12 +112,11 @@ class ArrowSource(ColumnarSource):
             one_column_reader = opener(source, options=fields(names[:1]))
             for i in range(reader.num_record_batches):
                 # To skip a whole batch, read only one column for its number of rows.
-                if row < start and row + (rows := one_column_reader.get_batch(i).num_rows) <= start:
-                    row += rows
+                if start and (rows := one_column_reader.get_batch(i).num_rows) <= start:
+                    start -= rows
                     continue
-                batch = reader.get_batch(i)
-                yield row, batch
-                row += batch.num_rows
+                yield from from_row(start, [reader.get_batch(i)])
+                start = 0
 
 
 def _arrow_opener(path: Path, source: pa.NativeFile) -> Callable[..., Any]:
@@ -206,7 +204,7 @@ class BatchSource(ColumnarSource):
                 if (wanted := wanted - batch.num_rows) <= 0:
                     break
             self._remaining = itertools.chain(batches, self._remaining)
-        yield from with_row_numbers(batches)
+        yield from from_row(start, batches)
 
 
 def open_arrow_stream(stream: BinaryIO, selection: Selection, path: Path) -> BatchSource:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -62,22 +62,20 @@ INSPECTED_ROWS = 2**14
 # The format in messages about damaged files.
 KIND = "a table of Arrow or Parquet"
 
-# Record batches, each with the number of its first row.
-Batches: TypeAlias = Generator[tuple[int, pa.RecordBatch]]
+Batches: TypeAlias = Generator[pa.RecordBatch]
 
 
 def _joined(batches: Batches, rows: int) -> Batches:
     """Join small batches to at least ``rows`` rows, because each batch has a cost per column."""
     pending: list[pa.RecordBatch] = []
-    first = 0
-    for row, batch in batches:
-        if not pending:
-            first = row
+    missing = rows
+    for batch in batches:
         pending.append(batch)
-        if row + batch.num_rows - first >= rows:
-            yield from with_row_numbers(_combined(pending), first)
-            pending = []
-    yield from with_row_numbers(_combined(pending), first)
+        missing -= batch.num_rows
+        if missing <= 0:
+            yield from _combined(pending)
+            pending, missing = [], rows
+    yield from _combined(pending)
 
 
 def _combined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
@@ -98,21 +96,23 @@ def _counting_notes(name: str, cells: pa.Array) -> tuple[str, ...]:
     return counting_notes(name, cells.to_numpy(zero_copy_only=False), may_count=is_integer)
 
 
-def with_row_numbers(batches: Iterable[pa.RecordBatch], row: int = 0) -> Batches:
-    """Each batch with the number of its first row."""
+def from_row(start: int, batches: Iterable[pa.RecordBatch]) -> Batches:
+    """The rows of batches from number ``start`` on."""
     for batch in batches:
-        yield row, batch
-        row += batch.num_rows
+        if start < batch.num_rows:
+            yield batch.slice(start) if start else batch
+        start = max(0, start - batch.num_rows)
 
 
-def _split(batches: Iterable[tuple[int, pa.RecordBatch]], start: int, step: int) -> Batches:
-    """The batches from row ``start`` on, split after every ``step`` rows."""
-    for row, batch in batches:
-        position = max(0, start - row)
-        while position < batch.num_rows:
-            piece = batch.slice(position, step - (row + position - start) % step)
-            yield row + position, piece
-            position += piece.num_rows
+def _split(batches: Batches, start: int, step: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Batches from row ``start`` on, split after every ``step`` rows; with their first rows."""
+    row = start
+    for batch in batches:
+        first = row
+        while row < first + batch.num_rows:
+            piece = batch.slice(row - first, step - (row - start) % step)
+            yield row, piece
+            row += piece.num_rows
 
 
 class ColumnarSource(Source):
@@ -124,7 +124,7 @@ class ColumnarSource(Source):
 
     file: str
     # Columns that hold categories, although their type does not say so.
-    _categories: Collection[str] = ()
+    _categories: frozenset[str] = frozenset()
 
     def __init__(
         self, schema: pa.Schema, selection: Selection, file: str, rows: int | None, whole: bool
@@ -154,10 +154,7 @@ class ColumnarSource(Source):
         return Origin(self.file, of_model=self._of_model)
 
     def _batches(self, names: list[str], start: int) -> Batches:
-        """Batches that hold the columns ``names``, each with the number of its first row.
-
-        They include all rows from row ``start`` on, and may include earlier rows.
-        """
+        """Batches of the rows from number ``start`` on that hold the columns ``names``."""
         raise NotImplementedError
 
     def _find_ids(self, selection: Selection, choice: Choice) -> Choice:
@@ -175,7 +172,7 @@ class ColumnarSource(Source):
             return choice
         with closing(self._checked_batches(labels, 0)) as batches:
             joined = _joined(batches, INSPECTED_ROWS)  # a batch may have only a few rows
-            first = next((batch.slice(0, INSPECTED_ROWS) for _, batch in joined), None)
+            first = next((batch.slice(0, INSPECTED_ROWS) for batch in joined), None)
         if first is None:
             return choice
         with reading(self._path, KIND):
@@ -197,9 +194,8 @@ class ColumnarSource(Source):
         left_out: set[str] = set()
         if not requested:
             # Booleans and categories are never numbers.
-            never = ("bool", "dictionary")
-            left_out = {name for name in names if kinds[name].startswith(never)}
-            left_out |= {name for name in names if name in self._categories}
+            never = {name for name in names if kinds[name].startswith(("bool", "dictionary"))}
+            left_out = never | self._categories.intersection(names)
         unclear = [name for name in names if self._conversions[name] == "inspect"]
         undecided = [name for name in unclear if name not in left_out]
         if undecided or self.rows is None:
@@ -288,17 +284,17 @@ class ColumnarSource(Source):
         with closing(self._batches(names, start)) as batches:
             while True:
                 with reading(self._path, KIND):
-                    found = next(batches, None)
-                    if found is None:
+                    batch = next(batches, None)
+                    if batch is None:
                         return
-                    row, batch = found[0], found[1].select(names)
+                    batch = batch.select(names)
                     batch.validate(full=full)
                     if schema is None or not batch.schema.equals(schema):
                         schema = batch.schema
                         if schema.types != kinds:
                             raise self._changed_error("its columns are of other kinds now")
                 if batch.num_rows:
-                    yield row, batch
+                    yield batch
 
     def current_states(self) -> tuple[FileState, ...]:
         """Current state of the file; empty if rows can be read only once."""
@@ -308,27 +304,23 @@ class ColumnarSource(Source):
         """Read all rows of a source opened ``whole``; all cells decide what a column holds."""
         names = [*self._choice.names, *self._choice.ids]
         with closing(self._checked_batches(names, 0)) as batches:
-            found = [batch for _, batch in batches]
+            found = list(batches)
         self._check_rows(sum(batch.num_rows for batch in found))
         if not found:
             raise no_rows_error(self.file)
         with reading(self._path, KIND):
             table = pa.Table.from_batches(found)
             del found
-            columns = [
-                pa.chunked_array([*map(id_array, column.chunks)])
+            columns = {
+                name: pa.chunked_array([*map(id_array, column.chunks)])
                 if name == self.id_column
                 else pa.chunked_array(map(plain_array, column.chunks), plain_kind(column.type))
                 for name, column in zip(names, table.columns, strict=True)
-            ]
+            }
             if not self._choice.requested:
-                columns = [
-                    column.dictionary_encode()
-                    if name in self._categories and name != self.id_column
-                    else column
-                    for name, column in zip(names, columns, strict=True)
-                ]
-            table = pa.table(columns, names)
+                for name in self._categories.intersection(self._choice.names):
+                    columns[name] = columns[name].dictionary_encode()
+            table = pa.table(columns)
         frame = nw.from_native(table, eager_only=True)
         converted = convert(frame, self._choice, "leave out", self.row_origin)
         self.columns = converted.columns

@@ -141,7 +141,7 @@ class Origin:
         *first, last = actions
         return f"{', '.join(first)}, or {last}." if first else f"{last}."
 
-    def cell_error(self, column: str, row: int, problem: str, hint: str) -> NotNumericError:
+    def cell_error(self, column: str | int, row: int, problem: str, hint: str) -> NotNumericError:
         """Make an error about one cell, with its place; ``row`` is counted from 0."""
         place = self.place_of(row)
         problem = f"column {column!r} {place.description}: {problem}"
@@ -224,16 +224,11 @@ def choose_columns(available: Sequence[str], selection: Selection, origin: Origi
     ColumnError
         A name does not exist, is repeated, or has two roles.
     ParameterError
-        ``columns`` is empty, or ``columns`` or ``exclude`` is a string instead of a list.
+        ``columns`` is empty.
     ShapeError
         No column remains.
     """
     columns, exclude, id_column = selection[:3]
-    for parameter, names in (("columns", columns), ("exclude", exclude)):
-        if isinstance(names, str):
-            problem = f"{parameter} must be a list of names, got the one string {names!r}"
-            hint = f"Write {parameter}=[{names!r}]."
-            raise ParameterError(problem, place={"parameter": parameter}, hint=hint)
     if columns is not None and not columns:
         problem = "columns is an empty list, so there is nothing to analyse"
         hint = "Name at least one column, or leave columns out to use every numeric one."

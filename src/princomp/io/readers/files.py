@@ -115,7 +115,7 @@ def open_files(
     with_ids = without_ids._replace(id_column=id_column or None, find_ids=id_column is None)
     empty: dict[Path, NoRowsError] = {}
     # Each of several files may lack columns that are excluded: the excluded names lacking in each.
-    excluded = {*map(str, exclude)} if len(paths) > 1 and not isinstance(exclude, str) else set()
+    excluded = {*map(str, exclude)} if len(paths) > 1 else set()
     lacking: list[set[str]] = []
 
     def opened(some: Sequence[Path], selection: Selection) -> Iterator[tuple[Path, Source]]:
@@ -149,11 +149,12 @@ def open_files(
         if id_column is not None or not _lacks_id_column(error, first.id_column):
             raise
         (_, first), *others = opened(paths, without_ids)
+    sources = [source for _, source in others]
     if columns is None and id_column is None:
-        _refuse_measured_ids(first, [source for _, source in others])
+        _refuse_measured_ids(first, sources)
     if unknown := set.intersection(*lacking):  # in no file
         open_source(paths[0], without_ids._replace(exclude=sorted(unknown)))  # raises the error
-    table = SourceChain.of([first, *(source for _, source in others)])
+    table = SourceChain([first, *sources]) if sources else first
     if empty:
         left_out = listed([str(path) for path in empty])
         note = f"left out {counted(len(empty), 'file')} without rows: {left_out}"

@@ -175,7 +175,7 @@ def from_frame(
     NotNumericError
         There is text instead of numbers, a complex number, or an integer beyond 2**53.
     ParameterError
-        The frame is lazy, or not a frame.
+        The frame is lazy.
     ShapeError
         There are no rows or no numeric columns.
     """
@@ -210,11 +210,6 @@ def notes_on_rows(table: TableSource, frame: Frame | None = None) -> tuple[Warni
         last_row += [frame.get_column(name).tail(1).to_list()[0] for name in texts]
     codes = code_notes(table.columns or (), table.data, in_frame=True)
     return (*codes, *totals_note(table.data, last_row))
-
-
-def frame_labels(frame: IntoDataFrame) -> list[Any]:
-    """The labels of the columns of a frame."""
-    return list(eager_frame(frame).columns)
 
 
 def index_label(frame: IntoDataFrame) -> str | None:
@@ -301,9 +296,6 @@ def eager_frame(frame: Any) -> Frame:
         elif hasattr(frame, "to_arrow_reader"):
             hint += " If it does not fit in memory, give frame.to_arrow_reader instead."
         raise ParameterError(problem, hint=hint)
-    if not isinstance(wrapped, nw.DataFrame):
-        problem = f"expected a data frame, got {type(frame).__name__}"
-        raise ParameterError(problem, hint="Frames of pandas, polars and pyarrow are understood.")
     return wrapped
 
 

@@ -73,10 +73,7 @@ def open_h5ad(path: Path, selection: Selection, inside: str | None = None) -> So
     with open_file(path) as file:
         member = _member(path, file, (inside or "").strip("/") or "X", origin)
         names, notes = _column_names(path, file, member)
-        id_column = selection.id_column
-        if selection.find_ids and id_column is None and _are_rows_named(path, file, member):
-            id_column = "obs_names"
-        rows = None if id_column is None else _row_names(path, file, id_column, member)
+        id_column, rows = _row_names(path, file, selection, member)
         with reading(path, "AnnData"):
             node = file[member.name]
             layout = _sparse_layout(node)
@@ -184,25 +181,25 @@ def _made_unique(names: list[str]) -> tuple[str, ...]:
     return tuple(unique)
 
 
-def _are_rows_named(path: Path, file: h5py.File, rows: Member) -> bool:
-    if "varm/" in rows.name or "varp/" in rows.name:  # its rows are variables
-        return False
-    with reading(path, "AnnData"):
-        index = _find_index(file, "obs")
-        return index is not None and file[index.node].shape == rows.shape[:1]
-
-
-def _row_names(path: Path, file: h5py.File, id_column: str, rows: Member) -> NamesLocation:
-    """Location of the row names.
+def _row_names(
+    path: Path, file: h5py.File, selection: Selection, rows: Member
+) -> tuple[str | None, NamesLocation | None]:
+    """The id column, and the location of the row names, if they are asked for or found.
 
     Raises
     ------
     ColumnError
-        ``id_column`` is not the name of the index, or there are no row names.
+        The id column is not the name of the index, or there are no row names.
     """
+    id_column = selection.id_column
+    are_variables = "varm/" in rows.name or "varp/" in rows.name
+    if id_column is None and (are_variables or not selection.find_ids):
+        return None, None
     with reading(path, "AnnData"):
         index = _find_index(file, "obs")
         length = 0 if index is None else int(file[index.node].shape[0])
+    if id_column is None:
+        return (None, None) if length != rows.shape[0] else ("obs_names", index)
     problem = f"no id column {id_column!r}"
     if index is None:
         problem += ": its rows have no names"
@@ -213,7 +210,7 @@ def _row_names(path: Path, file: h5py.File, id_column: str, rows: Member) -> Nam
         raise file_error(ColumnError, path, problem, hint, column=id_column)
     if length != rows.shape[0]:
         raise _length_error(path, "obs", length, "rows", rows)
-    return index
+    return id_column, index
 
 
 def _find_index(file: h5py.File, where: str) -> NamesLocation | None:

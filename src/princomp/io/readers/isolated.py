@@ -29,8 +29,8 @@ from princomp.io.readers.columns import Selection, text_of
 from princomp.io.readers.left_out import IndexNote, LeftOut, NamedNote, NoNamesNote, WarningNote
 from princomp.io.readers.number_text import NumberFormat
 from princomp.io.readers.read_options import ReadOptions
-from princomp.io.readers.reader_errors import file_error, malformed, reading
-from princomp.io.readers.source import Chunk, FileState, Source
+from princomp.io.readers.reader_errors import file_error, malformed
+from princomp.io.readers.source import Chunk, FileState, Source, file_state
 
 # Limits of the process: bytes of memory, bytes per line, seconds per message or array.
 _MEMORY_LIMIT, _MAX_LINE, _TIMEOUT = 4 * 2**30, 2**28, 60.0
@@ -129,9 +129,7 @@ class IsolatedSource(Source):
         """State of the file or of the folder."""
         from princomp.io.readers.formats import split_inside
 
-        path = split_inside(self._path)[0]
-        with reading(path, "a table"):
-            return (FileState.of_folder(path) if path.is_dir() else FileState.of(path),)
+        return file_state(split_inside(self._path)[0], "a table")
 
 
 class _Reader(contextlib.AbstractContextManager["_Reader"]):
@@ -209,14 +207,13 @@ class _Reader(contextlib.AbstractContextManager["_Reader"]):
 
     def _raise_early_end(self) -> NoReturn:
         """Raise the error for a process that did not send all rows."""
-        try:
-            # The process ends by itself once it has closed its side of the pipe, unless it hangs.
-            code: object = self._process.wait(timeout=5.0)
-        except subprocess.TimeoutExpired:
-            code = "none"
+        # The process ends by itself once it has closed its side of the pipe, unless it hangs.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=5.0)
         if self._timed_out:
             problem = f"no data arrived for {self._timeout:g} seconds, so reading was stopped"
         else:
+            code = self._process.returncode
             problem = f"the process that read it ended early (exit code {code})"
         raise malformed(self._path, problem, _HINT)
 

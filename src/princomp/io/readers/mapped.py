@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.errors import NotFiniteError, ParameterError, ShapeError
+from princomp.errors import NotFiniteError, ShapeError
 from princomp.io.readers.columns import Origin, RowPlace
 from princomp.io.readers.not_finite import not_finite_error, not_finite_error_in_source
 from princomp.io.readers.source import Chunk, FileState, RowArray, Source, TableSource
@@ -21,8 +21,6 @@ from princomp.summaries import first_not_finite, rows_without_nan, stored_bytes,
 # Numbers in a chunk of images (2 MB of float64, as threads compute several chunks ahead), and
 # the fewest rows in a chunk; larger chunks have a multiple of that many rows.
 _NUMBERS, _MIN_ROWS = 2**18, 192
-# Libraries whose data is stored elsewhere, or would be copied here silently.
-_ENGINES = ("array_api_strict", "cupy", "dask", "pyspark", "torch")
 
 
 class RowMap(Protocol):
@@ -72,17 +70,9 @@ class Mapped(Source):
     ------
     ShapeError
         The rows have another number of columns than the map expects.
-    ParameterError
-        The rows belong to an engine, such as dask.
     """
 
     def __init__(self, rows: Any, map: RowMap, *, allow_missing: bool = False) -> None:
-        library = type(rows).__module__.partition(".")[0]
-        if library in _ENGINES or hasattr(rows, "engine"):
-            library = getattr(rows, "engine", library)
-            problem = f"rows of {library} are mapped where they lie, and not here"
-            hint = "use princomp.kernel_pca.feature_maps.mapped(rows, map)"
-            raise ParameterError(problem, place={"parameter": "rows"}, hint=hint)
         is_empty = isinstance(rows, np.ndarray) and rows.shape[:1] == (0,)
         data, names, origin = (rows, None, None) if is_empty else rows_of(rows)
         origin = origin or Origin()

@@ -15,7 +15,6 @@ from princomp.io.readers.source import (
     Source,
     TableSource,
     checksum,
-    refuse_changed,
     stored_arrays,
 )
 from princomp.linalg import empty, format_bytes
@@ -34,18 +33,11 @@ def read_whole(source: Source, max_bytes: int | None = None) -> Any:
     """
     if isinstance(source, TableSource):
         return source.data
-    before = source.file_states()
-    data = _read_rows(source, max_bytes)
-    refuse_changed(before, source.file_states())
-    return data
-
-
-def _read_rows(source: Source, max_bytes: int | None) -> Any:
     if source.rows is None or source.stored is not None:
         return _joined(list(_limited_chunks(source, max_bytes)), source).data
     data = empty((source.rows, source.p), dtype=source.dtype)
     filled = 0
-    for chunk in source.chunks():
+    for chunk in source.checked_chunks():
         stop = filled + len(chunk.data)
         if stop > source.rows:
             raise InputChangedError(
@@ -62,7 +54,7 @@ def _read_rows(source: Source, max_bytes: int | None) -> Any:
 def _limited_chunks(source: Source, max_bytes: int | None) -> Iterator[Chunk]:
     """Yield the chunks of a source; raise MemoryLimitError if they exceed ``max_bytes``."""
     size = 0
-    for chunk in source.chunks():
+    for chunk in source.checked_chunks():
         size += stored_bytes(chunk.data)
         # Joining the chunks takes the same amount again.
         if max_bytes is not None and source.rows is None and 2 * size > max_bytes:

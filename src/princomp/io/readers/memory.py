@@ -19,10 +19,9 @@ from princomp.errors import (
 )
 from princomp.io.readers.cells import (
     LARGEST_INTEGER,
-    first_inexact_index,
-    integer_text,
     is_number_type,
     looks_numeric,
+    refuse_long_integers,
     shortened,
 )
 from princomp.io.readers.columns import Origin
@@ -109,24 +108,15 @@ def _complex_error(found: str) -> NotNumericError:
 
 def _refuse_inexact(rows: Any) -> None:
     """Raise NotNumericError for the first integer beyond 2⁵³ in an array or in CSR rows."""
-    sparse = sp.issparse(rows)
-    values = rows.data if sparse else rows
-    index = first_inexact_index(values)
-    if index is None:
+    if not sp.issparse(rows):
+        refuse_long_integers(rows, lambda index: (index[1], index[0]), Origin())
         return
-    row, column = _stored_cell(rows, index[0]) if sparse else index
-    shown = integer_text(int(values[index]))
-    raise NotNumericError(
-        f"the integer {shown} at {row_words(row)}, column {column} is beyond 2**53 and "
-        "float64 cannot hold it exactly",
-        place={"row": row, "column": column},
-        hint="subtract a constant or convert to float yourself if its last digits do not matter",
-    )
 
+    def cell(index: tuple[int, ...]) -> tuple[int, int]:
+        row = int(np.searchsorted(rows.indptr, index[0], side="right")) - 1
+        return int(rows.indices[index]), row
 
-def _stored_cell(rows: sp.csr_array, index: int) -> tuple[int, int]:
-    """Row and column of the stored number at index ``index``."""
-    return int(np.searchsorted(rows.indptr, index, side="right")) - 1, int(rows.indices[index])
+    refuse_long_integers(rows.data, cell, Origin())
 
 
 def from_sparse(matrix: sp.sparray | sp.spmatrix) -> Any:
@@ -185,8 +175,7 @@ def in_memory(X: Any) -> Rows:
     if sp.issparse(X):
         return from_sparse(X), None, None
     if isinstance(X, TableSource):
-        data = from_sparse(X.data) if sp.issparse(X.data) else as_rows(X.data)
-        return data, X.columns, X.row_origin
+        return X.data, X.columns, X.row_origin
     if type(X) in (list, tuple):
         refuse_containers(next(iter(X), None))
         if X and len(getattr(X[0], "shape", ())) == 2:
@@ -206,8 +195,6 @@ def in_memory(X: Any) -> Rows:
         return in_memory(from_frame(X))
     refuse_containers(X)
     given, X = X, _filled(_as_numpy(X))
-    if is_numeric_array(X):
-        return as_rows(X), None, None
     try:
         array = host_array(X)
     except ValueError as error:

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from princomp.errors import ParameterError
 from princomp.io.readers.array_lookup import (
     Member,
     numbered_columns,
@@ -65,12 +64,9 @@ def open_npz(path: Path, selection: Selection, inside: str | None = None) -> Sou
         archive = zipfile.ZipFile(path)
     with archive:
         members = _members(path, archive)
-        layout = _layout(path, archive, members)
+        layout = None if inside else _layout(path, archive, members)
         if layout is None:
             member = pick_array(list(members.values()), inside or None, origin)
-        elif inside:
-            problem = f"holds one sparse matrix, and nothing named {inside!r}"
-            raise origin.error(ParameterError, problem, f"Give {path} alone.", parameter="inside")
         else:
             with reading(path, "a sparse matrix"):
                 shape = tuple(int(length) for length in _array(archive, "shape"))

@@ -109,9 +109,9 @@ def files_below(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def file_state(path: Path, kind: str) -> tuple[FileState]:
-    """The state of a file now; ``kind`` names its format in errors."""
+    """The state of a file or folder now; ``kind`` names its format in errors."""
     with reading(path, kind):
-        return (FileState.of(path),)
+        return (FileState.of_folder(path) if path.is_dir() else FileState.of(path),)
 
 
 def refuse_changed(before: tuple[FileState, ...], now: tuple[FileState, ...]) -> None:

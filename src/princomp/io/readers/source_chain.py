@@ -20,10 +20,23 @@ from princomp.io.readers.source import Chunk, FileState, Source
 
 
 class SourceChain(Source):
-    """Several sources, concatenated, with columns in the order of the first source.
+    """Several sources, concatenated, that were opened with the same selection of columns.
 
-    Made by ``SourceChain.of``. It has random access if all sources have it, and is repeatable
-    if all sources are.
+    They become float32 if all sources are, float64 otherwise. There are ids if the first source has
+    some, random access if all sources have it, and the rows can be read again if those of all can.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        Columns are matched by name to those of the first source, in any order. If no source has
+        names, all must have the same number of columns.
+
+    Raises
+    ------
+    ColumnError, ShapeError
+        The columns of a source differ from those of the first, or it lacks the id column.
+    ParameterError
+        Some sources are sparse and others dense.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:
@@ -54,33 +67,6 @@ class SourceChain(Source):
             source.random_access for source in sources
         )
         self._ends = [*accumulate(count or 0 for count in self._counts)]
-
-    @classmethod
-    def of(cls, sources: Sequence[Source]) -> Source:
-        """Join sources that were opened with the same selection of columns into one.
-
-        Parameters
-        ----------
-        sources : sequence of Source
-            Columns are matched by name to those of the first source, in any order. If no
-            source has names, all must have the same number of columns.
-
-        Returns
-        -------
-        Source
-            float32 if all sources are, float64 otherwise; the rows have ids if those of the
-            first source have. A single source is returned unchanged.
-
-        Raises
-        ------
-        ColumnError, ShapeError
-            The columns of a source differ from those of the first, or it lacks the id column.
-        ParameterError
-            There is no source, or some are sparse and others dense.
-        """
-        if not sources:
-            raise ParameterError("there is no table to read", hint="Name at least one.")
-        return sources[0] if len(sources) == 1 else cls(sources)
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on; sources that end before it are not opened.

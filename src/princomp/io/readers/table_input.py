@@ -30,7 +30,7 @@ from princomp.io.readers.files import open_files
 from princomp.io.readers.formats import ending_of, split_inside
 from princomp.io.readers.frames import eager_frame, from_frame, is_frame
 from princomp.io.readers.left_out import LeftOut, NamedNote
-from princomp.io.readers.memory import Rows, in_memory, is_numeric_array
+from princomp.io.readers.memory import Rows, in_memory
 from princomp.io.readers.number_text import MISSING, is_true_or_false
 from princomp.io.readers.read_options import DETECT, ReadOptions
 from princomp.io.readers.reader_errors import file_error, import_optional
@@ -211,8 +211,6 @@ def rows_of(X: object, *, columns: list[str] | None = None, na: tuple[str, ...] 
     na : tuple of str
         A model's words for missing cells, for files without such options.
     """
-    if is_numeric_array(X):
-        return in_memory(X)
     if is_file(X):
         X = file_rows(X, columns=columns, na=na)
     elif isinstance(X, Iterator) or (callable(X) and not isinstance(X, Source)):

@@ -37,9 +37,6 @@ def expand_patterns(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
     ParameterError
         A file is named twice, so its rows would count twice.
     """
-    if isinstance(names, str | os.PathLike):
-        problem = f"expected a list of names, got the one name {os.fspath(names)!r}"
-        raise ParameterError(problem, hint=f"Write [{os.fspath(names)!r}].")
     found = [path for name in names for path in _matches(os.path.expanduser(name))]
     seen: dict[tuple[object, str], Path] = {}
     for path in found:

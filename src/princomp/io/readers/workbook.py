@@ -12,6 +12,7 @@ import csv
 import io
 import re
 import zipfile
+from contextlib import closing
 from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -98,14 +99,12 @@ def _read_sheet(
     """Rows of equal length of a sheet, its title, and the number of sheets with cells."""
     with reading(path, "a workbook"):
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    try:
+    with closing(book):
         sheet = _sheet(path, book, requested)
         with reading(path, "a workbook"):
             # Some programs store too small a range, such as A1, and openpyxl would read only that.
             sheet.reset_dimensions()
             rows = [[_plain_cell(cell) for cell in row] for row in sheet.iter_rows()]
-    finally:
-        book.close()
     width = max(map(len, rows), default=0)
     return [row + [""] * (width - len(row)) for row in rows], sheet.title, len(book.worksheets)
 
@@ -130,8 +129,7 @@ def _formula_notes(path: Path, title: str, rows: list[list[str | float]]) -> lis
     """Note on cells of a sheet with formulas whose results the workbook does not store."""
     if not _is_in_sheets(path, b"<f"):
         return []  # without reading the cells again
-    book = openpyxl.load_workbook(path, read_only=True)
-    try:
+    with closing(openpyxl.load_workbook(path, read_only=True)) as book:
         book[title].reset_dimensions()
         found = [
             f"{get_column_letter(j)}{i}"
@@ -139,8 +137,6 @@ def _formula_notes(path: Path, title: str, rows: list[list[str | float]]) -> lis
             for j, cell in enumerate(row, 1)
             if cell is not None and rows[i - 1][j - 1] == ""
         ]
-    finally:
-        book.close()
     words = f"formulas without a stored result are missing cells: {listed(found)}; a spreadsheet "
     return [WarningNote(f"{words}program computes them and stores the results")] if found else []
 

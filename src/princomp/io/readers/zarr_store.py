@@ -12,12 +12,11 @@ from typing import Any
 
 import zarr
 
-from princomp.errors import InputNotFoundError
 from princomp.io.readers.array_lookup import Member, name_list, pick_array, refuse_id_column
 from princomp.io.readers.chunk_plan import Tiling
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.packing import Packing
-from princomp.io.readers.reader_errors import file_error, folder_hint, malformed, reading
+from princomp.io.readers.reader_errors import malformed, reading
 from princomp.io.readers.source import FileState, Source, files_below
 from princomp.io.readers.stored_array import StoredArray
 
@@ -83,9 +82,6 @@ def open_zarr(path: Path, selection: Selection, inside: str | None = None) -> So
 @contextmanager
 def _open_store(path: Path, inside: str | None) -> Iterator[Any]:
     """Open the group or array ``inside``, or the whole store if there is none of that name."""
-    if not path.exists():
-        problem = "no such file or folder"
-        raise file_error(InputNotFoundError, path, problem, folder_hint())
     with reading(path, "Zarr"):
         kind = zarr.storage.LocalStore if path.is_dir() else zarr.storage.ZipStore
         store = kind(path, read_only=True)

@@ -282,9 +282,9 @@ def test_arrays_that_are_not_tables_are_refused(tmp_path, array, error, message)
 def test_columns_of_arrays_are_numbers_in_range(tmp_path):
     path = save_npy(np.zeros((2, 3)), tmp_path / "t.npy")
     for name in ("3", "-1", "a", "01", "", "²", "1.0"):
-        assert "from 0 to 2" in refused(ColumnError, path, columns=[name]).hint
+        assert "There are: 0, 1, 2." in refused(ColumnError, path, columns=[name]).hint
     for name in (3, np.int64(-1), True, 1.0, None):
-        assert "from 0 to 2" in refused(ColumnError, path, exclude=[name]).hint
+        assert "There are: 0, 1, 2." in refused(ColumnError, path, exclude=[name]).hint
     refused(ColumnError, path, columns=["1", "1"])
     refused(ColumnError, path, columns=["1", 1])
     save_npy(np.array([[1.0, 2.0, 3.0]]), path)
