@@ -11,6 +11,7 @@ import numpy as np
 from princomp.engines import AbstractDeviceRows, DeviceRows, DistributedRows
 from princomp.errors import NotAvailableError
 from princomp.io import not_finite_error_in_source
+from princomp.kernel_pca.feature_maps.distributed import MappedRows
 from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
 from princomp.kernel_pca.feature_maps.fourier import Fourier
 from princomp.kernel_pca.feature_maps.nystrom import Nystrom
@@ -24,22 +25,20 @@ _ImageFunction = Callable[[Any], Any]
 
 
 @dataclass(kw_only=True, eq=False)
-class MappedOnDevice(AbstractDeviceRows):
+class MappedOnDevice(MappedRows, AbstractDeviceRows):
     """Images of rows whose blocks are on a device.
 
     Parameters
     ----------
-    origin : AbstractDeviceRows
-    map : FeatureMap
     images : callable
         Maps a block on the device.
-    allow_missing : bool
     """
 
     origin: AbstractDeviceRows
-    map: FeatureMap
     images: _ImageFunction
-    allow_missing: bool = False
+
+    has_chunks = False
+    reduce = AbstractDeviceRows.reduce
 
     def blocks(self, step: int) -> Iterator[DeviceBlock]:
         """Map blocks of at most ``step`` rows.
@@ -56,14 +55,8 @@ class MappedOnDevice(AbstractDeviceRows):
                 error = fault_in(space, block, self.allow_missing)
                 if error is not None:
                     raise not_finite_error_in_source(origin, error, columns=origin.columns)
-            stop = block.start + block.rows.shape[0]
-            weights = block.weights if self.weights is None else self.weights[block.start : stop]
             images = self.images(space.xp.astype(block.rows, dtype, copy=False))
-            yield DeviceBlock(block.start, images, weights)
-
-    def fingerprint(self) -> tuple[str, ...]:
-        """Return checksums of the rows and their weights, and the name of the map."""
-        return (*self.origin.fingerprint(), *super().fingerprint(), self.map.fingerprint())
+            yield block._replace(rows=images)
 
 
 def mapped_on_device(fields: dict[str, Any]) -> MappedOnDevice:
@@ -178,11 +171,8 @@ def _fourier_images(map: Fourier, space: Space) -> _ImageFunction:
     xp, dtype = space.xp, space.dtype(map.dtype)
     work_dtype = space.dtype(map.precision)
     waves = space.put(map.waves, map.precision)
-    shift = None if map.kernel.shift is None else space.put(map.kernel.shift)
 
     def images(rows: Any) -> Any:
-        if shift is not None:
-            rows = xp.astype(rows, space.doubles, copy=False) - shift
         angles = xp.matmul(xp.astype(rows, work_dtype, copy=False), waves)
         both = xp.concat([xp.cos(angles), xp.sin(angles)], axis=1)
         return xp.astype(both, dtype, copy=False) * map.factor

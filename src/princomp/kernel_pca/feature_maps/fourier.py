@@ -95,7 +95,7 @@ class Fourier(RandomMap):
 
     @property
     def bytes_per_thread(self) -> int:
-        """Bytes of the angles of a block, and of its shifted rows."""
+        """Bytes of the angles of a block, and of a copy of its rows."""
         return 8 * BLOCK_ROWS * (2 * self.count + 2 * self.p)
 
     @property
@@ -126,20 +126,10 @@ class Fourier(RandomMap):
     def _waves_factor(self) -> RightFactor:
         return RightFactor(self._waves)
 
-    @cached_property
-    def _shift_angles(self) -> FloatArray:
-        assert self.kernel.shift is not None
-        return self.kernel.shift @ self.waves
-
     def _map_block(self, rows: RowArray, out: FloatArray) -> None:
-        shift = self.kernel.shift
-        if is_sparse(rows) and shift is not None:
-            angles = rows @ self.waves - self._shift_angles
-        elif is_sparse(rows):
+        if is_sparse(rows):
             angles = rows @ self._waves
         else:
-            if shift is not None:
-                rows = rows.astype(np.float64) - shift
             angles = self._waves_factor.times(rows.astype(self.precision, copy=False))
         # In the precision of the angles: rounding large ones first would lose digits.
         out[:, : self.count] = np.cos(angles)
