@@ -25,7 +25,7 @@ class FeatureMap:
     """A map from rows (m, p) to images (m, D), with z(x)ᵀz(y) near k(x, y).
 
     A subclass defines ``kind``, ``width``, ``bytes_per_thread``, ``_map_block`` and a constructor
-    ``of`` (from landmarks or a seed). Its fields in model files are listed in ``fit_contents.py``.
+    ``of`` (from landmarks or a seed). Its fields in model files are listed in ``contents.py``.
 
     Laws
     ----
