@@ -277,15 +277,11 @@ class ImageFit:
             If the maps differ: the coordinates of their images are then not comparable.
         """
         if not self.map.same_as(other.map):
-            mine, theirs = self.kernel.divisors, other.kernel.divisors
-            scaled = (mine is None) != (theirs is None)
-            if mine is not None and theirs is not None:
-                scaled = not np.array_equal(mine, theirs)
             raise ParameterError(
                 "the two fits have different feature maps, so coordinates of their images differ",
                 place={"parameter": "other"},
-                hint=f"fit the second with {'the divisors (scale=model.scale_), ' * scaled}the "
-                "gamma and the landmarks (landmarks=model.landmarks_) of the first; instead of "
-                "landmarks, random features need the same random_state and n_landmarks",
+                hint="fit the second with the gamma, the divisors (scale=model.scale_) and the "
+                "landmarks (landmarks=model.landmarks_) of the first; instead of landmarks, random "
+                "features need the same random_state and n_landmarks",
             )
         return replace(self, images=copy(self.images).merge(other.images), changed=True)

@@ -55,25 +55,8 @@ _CONSTRAINTS = {
     "n_jobs": one_of(None) | whole_number(),
     **dict.fromkeys(("fit_inverse_transform", "remove_zero_eig", "copy_X"), FLAG),
 }
-# Parameters that need rows instead of a kernel matrix: the message and the hint for each.
-_NEEDS_ROWS = {
-    "approximation": (
-        "needs rows, and the kernel is precomputed",
-        "leave approximation out, or give rows and the name of a kernel",
-    ),
-    "pre_image": (
-        "needs rows, and the kernel is precomputed",
-        "leave pre_image out, or give rows and the name of a kernel",
-    ),
-    "scale": (
-        "divides the columns of rows, but the kernel is precomputed",
-        "scale the rows before you compute their kernel",
-    ),
-    "missing": (
-        "is for rows, but the kernel is precomputed",
-        "fill or drop missing values before you compute the kernel",
-    ),
-}
+# Parameters that need rows instead of a kernel matrix.
+_NEED_ROWS = ("approximation", "pre_image", "scale", "missing")
 
 
 class KernelParameters(NamedTuple):
@@ -214,8 +197,13 @@ def _check_precomputed(model: KernelPCA) -> None:
             place={"parameter": "gamma"},
             hint="princomp.kernel_pca.median_gamma(rows, kernel='rbf') gives the number",
         )
-    for name, (why, hint) in _NEEDS_ROWS.items():
+    for name in _NEED_ROWS:
         value = getattr(model, name)
         if value is not None and not (isinstance(value, str) and value == "error"):
             shown = f"{name}={value!r}" if isinstance(value, str) else name
-            raise ParameterError(f"{shown} {why}", place={"parameter": name}, hint=hint)
+            raise ParameterError(
+                f"{shown} needs rows, and the kernel is precomputed",
+                place={"parameter": name},
+                hint=f"leave {name} out (scale and fill rows before you compute their kernel), or "
+                "give rows and the name of a kernel",
+            )

@@ -6,9 +6,9 @@ rows are computed from these products, and each fold of a matrix is solved once.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -39,9 +39,6 @@ Fold: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 _KERNEL_PARAMETERS = ("kernel", "kernel_params", "gamma", "degree", "coef0")
 # Parameters that can be tuned.
 TUNABLE = (*_KERNEL_PARAMETERS, "n_components", "pre_image", "n_neighbors", "alpha")
-_MEDIAN_MULTIPLE = re.compile(
-    r"\s*((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*[*×]\s*median\s*"
-)
 
 
 class Candidate(NamedTuple):
@@ -164,14 +161,15 @@ def _combinations(grid: Grid) -> list[dict[str, Any]]:
 
 def _gamma_factor(gamma: str) -> float:
     """Return the factor of the median in "median" or "0.5 * median"."""
-    multiple = _MEDIAN_MULTIPLE.fullmatch(gamma)
-    if gamma != "median" and multiple is None:
-        raise ParameterError(
-            f"gamma={gamma!r} is not valid",
-            place={"parameter": "gamma"},
-            hint="gamma must be a number, None, 'median', or a multiple such as '0.5 * median'",
-        )
-    return 1.0 if multiple is None else float(multiple[1])
+    factor, times, median = gamma.replace("×", "*").rpartition("*")
+    with suppress(ValueError):
+        if median.strip() == "median":
+            return float(factor) if times else 1.0
+    raise ParameterError(
+        f"gamma={gamma!r} is not valid",
+        place={"parameter": "gamma"},
+        hint="gamma must be a number, None, 'median', or a multiple such as '0.5 * median'",
+    )
 
 
 def _candidate(model: KernelPCA, rows: RowArray, by: str) -> Candidate:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from numbers import Integral
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
 from princomp.core import (
-    FILL_METHODS,
     Constraint,
     TableSchema,
     check_parameter,
@@ -34,16 +32,6 @@ from princomp.linalg import (
     memory_limit as memory_limit_bytes,
 )
 
-
-class Splitter(Protocol):
-    """A splitter as in scikit-learn."""
-
-    def split(self, X: RowArray) -> Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]:
-        """Yield the row numbers of each fold: those to fit, and those held out."""
-
-
-# A number of folds, or the folds themselves.
-Folds: TypeAlias = int | Splitter | Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]
 # Number of n × n float64 arrays at the peak: products, two kernel matrices, four in the solver.
 _MATRIX_COPIES = 7
 # Smallest number of rows on which fits are compared; fewer only if X has fewer.
@@ -55,7 +43,7 @@ def tune(
     grid: Grid,
     *,
     model: KernelPCA | None = None,
-    cv: Folds = 5,
+    cv: Any = 5,
     by: str = "pre_image",
     progress: ProgressCallback | None = None,
     random_state: int = 0,
@@ -131,7 +119,7 @@ def tune(
     folds = _folds(cv, rows, int(random_state))
     _warn_of_many_components(combinations, folds, rows.shape[0])
     errors = fold_errors(rows, combinations, folds, by, progress)
-    best = combinations[_best_index(errors.mean(axis=1), by)]
+    best = combinations[_best_index(errors.mean(axis=1))]
     # An iterator is exhausted, so use the rows that were read from it.
     fit_rows = all_rows if isinstance(X, Iterator) else X
     best_model = clone(model).set_params(**best.parameters).fit(fit_rows)
@@ -152,7 +140,7 @@ def _warn_of_many_components(combinations: list[Candidate], folds: list[Fold], n
         )
 
 
-def _best_index(errors: FloatArray, by: str) -> int:
+def _best_index(errors: FloatArray) -> int:
     """Index of the smallest error; warns of combinations that have none.
 
     Raises
@@ -161,15 +149,13 @@ def _best_index(errors: FloatArray, by: str) -> int:
         If no combination has one.
     """
     unknown = int(np.isnan(errors).sum())
-    why = "pre-image error: pre-images overflow"
-    if by == "reconstruction":
-        why = (
-            "reconstruction error: their kernels are not positive semi-definite, so projections of "
-            "held-out rows are longer than the images"
-        )
+    why = (
+        "error: their pre-images overflow, or (by='reconstruction') their kernels are not positive "
+        "semi-definite, so projections of held-out rows are longer than the images"
+    )
     if unknown == len(errors):
         raise DataError(
-            f"no combination of the grid has a {why}",
+            f"no combination of the grid has an {why}",
             place={"parameter": "grid"},
             hint="use other kernels or parameters, or fewer components",
         )
@@ -189,13 +175,11 @@ def _check_arguments(model: KernelPCA, by: str, random_state: int) -> None:
     check_parameter("random_state", random_state, whole_number(0))
     check_random_state(random_state)
     if model.scale is not None:
-        scale = (
-            f"PCA(scale={model.scale!r}).fit(X).scale_" if isinstance(model.scale, str) else "scale"
-        )
         raise ParameterError(
             "tune compares parameters on rows as they are, and the model has scale",
             place={"parameter": "model"},
-            hint=f"pass the scaled rows, X / {scale}, and a model without scale",
+            hint="pass the scaled rows, X / PCA(scale=model.scale).fit(X).scale_, and a model "
+            "without scale",
         )
     if is_precomputed(model) and by == "pre_image":
         raise ParameterError(
@@ -232,13 +216,12 @@ def _read_rows(X: object, model: KernelPCA, limit: int) -> RowArray:
     if is_precomputed(model):
         return square_matrix(table)
     missing = KernelParameters.of(model).missing
-    ignored = f"tune does not fill cells, so missing={missing!r} has no effect: "
-    fill = f"{ignored * (missing in FILL_METHODS)}fill the cells of X"
+    fill = "tune does not fill cells: fill those of X"
     hint = f"{fill}, or leave their rows out with model=KernelPCA(…, missing='drop')"
     return complete_rows(table, None, missing, hint=hint)[0]
 
 
-def _sample(rows: RowArray, model: KernelPCA, cv: Folds, limit: int, seed: int) -> RowArray:
+def _sample(rows: RowArray, model: KernelPCA, cv: Any, limit: int, seed: int) -> RowArray:
     """Return the rows, or a sample that fits in memory, in float64."""
     n = rows.shape[0]
     max_rows, fewest = int((limit / (8.0 * _MATRIX_COPIES)) ** 0.5), min(n, _MIN_ROWS)
@@ -263,12 +246,12 @@ def _sample(rows: RowArray, model: KernelPCA, cv: Folds, limit: int, seed: int) 
     return sample.astype(np.float64)
 
 
-def _folds(cv: Folds, rows: RowArray, seed: int) -> list[Fold]:
+def _folds(cv: Any, rows: RowArray, seed: int) -> list[Fold]:
     """List the row numbers of each fold: those to fit, and those to compute errors on."""
     from sklearn.model_selection import KFold, check_cv  # loads half of scikit-learn
 
     try:
-        if isinstance(cv, int | np.integer) and is_number(cv, Integral):
+        if is_number(cv, Integral):
             splitter = KFold(int(cv), shuffle=True, random_state=seed)
         else:
             splitter = check_cv(cv)
