@@ -15,6 +15,7 @@ from princomp.errors import NotAvailableError, ParameterError, warn
 from princomp.estimators import PCA
 from princomp.io import RowArray, RowData, Source
 from princomp.kernel_pca.feature_maps import FeatureMap, Nystrom, mapped
+from princomp.kernel_pca.feature_maps.nystrom import ROUNDING
 from princomp.kernel_pca.feature_space.expansion import Expansion
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernel_pca.plan import KernelPlan
@@ -23,8 +24,6 @@ from princomp.linalg import FloatArray, cached_property
 from princomp.solvers import Spectrum
 from princomp.summaries import rows_without_nan
 
-# A variance below this share of k(x, x) may be rounding.
-_ROUNDING = 1e-10
 # Landmarks that leave out more than this share of the variance of added rows cause a warning. It is
 # computed from a sample of the rows, if there are enough.
 _LARGE_SHARE, _SAMPLE_ROWS, _FEWEST_ROWS = 0.1, 256, 20
@@ -156,7 +155,7 @@ class ImageFit:
         result = self._pca_result
         n, mean = float(result.summary.rows), result.mean.astype(np.float64)
         total = n * (1.0 - float(mean @ mean))
-        if total <= _ROUNDING * n:
+        if total <= ROUNDING * n:
             return float("nan")
         return max(0.0, 1.0 - float(result.spectrum.total) * self.divisor / total)
 

@@ -19,10 +19,10 @@ from princomp.summaries import (
     Extremes,
     PairOf,
     Weights,
+    as_dense,
     check_weights,
     checked_divisors,
     divisors,
-    is_sparse,
     rows_without_nan,
     stored_values,
 )
@@ -195,7 +195,7 @@ def square_matrix(table: Rows, weights: Weights = None) -> FloatArray:
             f"of a fit is square, and this one is {matrix.shape[0]} × {matrix.shape[1]}",
             hint="pass the kernel of each row with each row",
         )
-    matrix = matrix.toarray() if is_sparse(matrix) else matrix
+    matrix = as_dense(matrix)
     finite = np.isfinite(matrix)
     if weights is not None:
         finite |= (weights == 0) | (weights == 0)[:, None]

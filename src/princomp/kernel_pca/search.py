@@ -311,8 +311,7 @@ class SolvedFold:
         cross = matrix[np.ix_(held_out, training)]
         self.scores = expansion.scores_from_kernel(cross)
         # Squared lengths of centred images, of the held-out rows and of the rows of the fit.
-        squared_norms = self.fitted.squared_norms(cross, matrix[held_out, held_out])
-        self.squared_norms = squared_norms
+        self.squared_norms = self.fitted.squared_norms(cross, matrix[held_out, held_out])
         squared_norms = matrix[training, training] - 2 * expansion.centre + expansion.mean_square
         self.training_squared_norms = np.maximum(squared_norms, 0.0)
         if group[0].function.name != "precomputed":

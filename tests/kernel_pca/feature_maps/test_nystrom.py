@@ -154,7 +154,6 @@ def test_maps_are_distinguished(rows):
     map = Nystrom.of(RBF, rows[:30])
     again = pickle.loads(pickle.dumps(map))
     assert map.same_as(again)
-    assert again.fingerprint() == map.fingerprint()
     np.testing.assert_array_equal(again.images(rows), map.images(rows))
     for other in (
         Nystrom.of(RBF, rows[:31]),
@@ -163,7 +162,6 @@ def test_maps_are_distinguished(rows):
         Nystrom.of(LAPLACIAN, rows[:30]),
     ):
         assert not map.same_as(other)
-        assert map.fingerprint() != other.fingerprint()
     # Two Python functions may differ on other rows.
     own, copied = (
         Nystrom.of(KernelFunction("callable", call=lambda a, b: float(a @ b)), rows[:9])

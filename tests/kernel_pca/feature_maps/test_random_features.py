@@ -123,7 +123,6 @@ def test_seeds_and_sizes_distinguish_maps():
         assert map.same_as(kind.of(kernel, 6, 64, seed=3))
         for other in (kind.of(kernel, 6, 64, seed=4), kind.of(kernel, 6, 66, seed=3)):
             assert not map.same_as(other)
-            assert map.fingerprint() != other.fingerprint()
 
 
 @pytest.mark.parametrize(

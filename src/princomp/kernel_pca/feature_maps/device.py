@@ -15,11 +15,9 @@ from princomp.kernel_pca.feature_maps.distributed import MappedRows
 from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
 from princomp.kernel_pca.feature_maps.fourier import Fourier
 from princomp.kernel_pca.feature_maps.nystrom import Nystrom
-from princomp.kernel_pca.functions import POLYNOMIALS
+from princomp.kernel_pca.functions import POLYNOMIALS, PRODUCT_KERNELS
 from princomp.linalg import FloatArray
-from princomp.summaries import DeviceBlock, Space, counted_rows, fault_in, first_fault, is_sparse
-
-_KERNELS = ("linear", "rbf", *POLYNOMIALS, "sigmoid", "cosine")
+from princomp.summaries import DeviceBlock, Space, as_dense, counted_rows, fault_in, first_fault
 
 _ImageFunction = Callable[[Any], Any]
 
@@ -107,14 +105,14 @@ def sample_on_device(
 
 
 def _image_function(map: FeatureMap, space: Space) -> _ImageFunction:
-    if isinstance(map, Nystrom) and map.kernel.name in _KERNELS:
+    if isinstance(map, Nystrom) and map.kernel.uses_products:
         return _nystrom_images(map, space)
     if isinstance(map, Fourier):
         return _fourier_images(map, space)
     raise NotAvailableError(
         f"the {map.kind} map of kernel {map.kernel.name!r} is not computed on {space.name}",
-        hint=f"copy the rows to the host, or choose a kernel among {', '.join(_KERNELS)} with "
-        "landmarks, or random Fourier features",
+        hint="copy the rows to the host, or choose a kernel among "
+        f"{', '.join(PRODUCT_KERNELS)} with landmarks, or random Fourier features",
     )
 
 
@@ -124,7 +122,7 @@ def _nystrom_images(map: Nystrom, space: Space) -> _ImageFunction:
     weights, shift = space.put(map.weights, map.dtype), None
     cosine = kernel.name == "cosine"
     points = kernel.sides(map.points).right if cosine else map.points
-    points = points.toarray() if is_sparse(points) else points
+    points = as_dense(points)
     if kernel.shift is not None:
         points, shift = points - kernel.shift, space.put(kernel.shift)
     if kernel.divisors is not None and not cosine:  # the sides of a cosine are already divided

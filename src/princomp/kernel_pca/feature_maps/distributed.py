@@ -138,10 +138,6 @@ class MappedRows(DistributedRows):
         """Whether the rows have frequencies."""
         return self.origin.has_weights
 
-    def fingerprint(self) -> tuple[str, ...]:
-        """Return the names that the engine gives to the rows, and the name of the map."""
-        return (*self.origin.fingerprint(), self.map.fingerprint())
-
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Yield images of the rows, which the engine brings to this process."""
         origin = self.origin

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Self
 
 import numpy as np
@@ -109,29 +108,20 @@ class FeatureMap:
         return {name: array for name, array in optional.items() if array is not None}
 
     @cached_property
-    def _digest(self) -> str:
+    def _identity(self) -> list[Any]:
+        """What determines the images of rows; arrays by their digests."""
         kernel = self.kernel
-        values = [self.kind, self.p, self.width, self.dtype.name, kernel.name, repr(kernel.gamma)]
-        values += [repr(float(kernel.degree)), repr(float(kernel.coef0)), repr(kernel.parameters)]
-        hasher = hashlib.sha256(json.dumps([*values, *self._more_identity()]).encode())
-        for name, array in sorted(self.arrays().items()):
-            hasher.update(f"{name} {array.shape} {array.dtype}".encode())
-            hasher.update(np.ascontiguousarray(array).tobytes())
-        return hasher.hexdigest()[:16]
-
-    def _more_identity(self) -> list[Any]:
-        """Return further plain values in which maps may differ."""
-        return []
-
-    def fingerprint(self) -> str:
-        """Identify the map, for example in a checkpoint."""
-        return f"{self.kind} map of digest {self._digest}"
+        values = [type(self), self.p, self.width, self.dtype, kernel.name, kernel.gamma]
+        values += [kernel.degree, kernel.coef0, kernel.call, repr(kernel.parameters)]
+        arrays = {
+            name: (array.shape, array.dtype, sha256(np.ascontiguousarray(array).data).digest())
+            for name, array in self.arrays().items()
+        }
+        return [*values, arrays, getattr(self, "seed", None)]
 
     def same_as(self, other: FeatureMap) -> bool:
         """Whether both compute the same images, so that their sums may be added."""
-        if type(self) is not type(other) or self.kernel.call is not other.kernel.call:
-            return False
-        return self._digest == other._digest
+        return self._identity == other._identity
 
     __getstate__ = stored_fields  # cached properties are computed again
 
@@ -176,6 +166,3 @@ class RandomMap(FeatureMap):
             For a kernel without such features, or too few coordinates.
         """
         return cls(kernel, p, np.dtype(dtype), cls._draw_count(kernel, width), seed)
-
-    def _more_identity(self) -> list[Any]:
-        return [self.seed]

@@ -20,7 +20,7 @@ from princomp.kernel_pca.feature_maps.distributed import mapped
 from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
 from princomp.kernel_pca.feature_maps.fourier import Fourier
 from princomp.kernel_pca.feature_maps.landmarks import landmarks
-from princomp.kernel_pca.feature_maps.nystrom import Nystrom
+from princomp.kernel_pca.feature_maps.nystrom import ROUNDING, Nystrom, variance
 from princomp.kernel_pca.feature_maps.row_samples import ROWS_READ_PER_ROW, sample_rows
 from princomp.kernel_pca.feature_maps.tensor_sketch import TensorSketch
 from princomp.kernel_pca.feature_space.matrix import centring_cancels
@@ -37,8 +37,6 @@ _LANDMARKS = one_of("uniform", "kmeans", "leverage") | array_like("an array of s
 MAX_COUNT = 4096
 # The first number to try: at least _MIN_COUNT, and at least _COUNT_PER_COMPONENT per component.
 _MIN_COUNT, _COUNT_PER_COMPONENT = 50, 4
-# A variance below this share of k(x, x) may be rounding.
-_ROUNDING = 1e-10
 # Rounding error of K, far from the origin, that would show in the estimated error of features.
 _LARGE_ENTRY_ERROR = 1e-3
 # Measured: an exact search for a few components of n rows is faster than m landmarks from
@@ -106,14 +104,11 @@ def missing_share(map: FeatureMap, rows: RowArray) -> float:
     more variance if the kernel is not positive semi-definite. NaN if the variance is so small that
     it may be rounding.
     """
-    kernel = map.kernel
-    sides = kernel.sides(rows.astype(np.float64))
-    mean_diagonal = float(kernel.diagonal(rows).mean())
-    total = mean_diagonal - float(kernel.tile(sides, sides).mean())
+    total, size = variance(map.kernel, rows), float(map.kernel.diagonal(rows).mean())
     images = map.images(rows).astype(np.float64)
     images -= images.mean(axis=0)
     captured = float(np.einsum("ij,ij->", images, images)) / len(images)
-    return abs(1.0 - captured / total) if total > _ROUNDING * mean_diagonal else float("nan")
+    return abs(1.0 - captured / total) if total > ROUNDING * size else float("nan")
 
 
 def kernel_error(map: FeatureMap, rows: RowArray) -> float:
