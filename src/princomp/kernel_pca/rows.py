@@ -20,7 +20,6 @@ from princomp.summaries import (
     PairOf,
     Weights,
     as_dense,
-    check_weights,
     checked_divisors,
     divisors,
     rows_without_nan,
@@ -133,18 +132,11 @@ def rows_with_weight(data: RowArray, weights: Weights) -> tuple[RowArray, Weight
     ShapeError
         If the weights are too small for a variance.
     """
-    check_weights(weights, data.shape[0])
     if weights is None:
         return data, None
-    if len(weights) and not weights.any():
-        raise ShapeError(
-            "the weights of all rows are zero",
-            place={"parameter": "sample_weight"},
-            hint="give at least two rows a positive weight",
-        )
     if not weights.all():
         data, weights = data[weights > 0], weights[weights > 0]
-    if len(weights) > 1:
+    if len(weights) != 1:
         check_total_weight(float(weights.sum()), len(weights))
     return data, weights
 

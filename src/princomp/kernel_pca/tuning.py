@@ -9,14 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from princomp.core import (
-    Constraint,
-    TableSchema,
-    check_parameter,
-    is_number,
-    one_of,
-    whole_number,
-)
+from princomp.core import Constraint, TableSchema, check_parameter, is_number, one_of, whole_number
 from princomp.engines import ProgressCallback
 from princomp.errors import DataError, MemoryLimitError, ParameterError, warn
 from princomp.io import RowArray

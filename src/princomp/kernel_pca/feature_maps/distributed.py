@@ -30,15 +30,12 @@ def mapped(rows: object, map: FeatureMap, *, allow_missing: bool = False) -> Sou
 
     Raises
     ------
-    ShapeError
-        If the rows do not have the columns of the map.
     NotAvailableError
         For an array on a device, and a map that is not implemented there.
     """
     distributed = as_distributed(rows)
     if distributed is None:
         return Mapped(rows, map, allow_missing=allow_missing)
-    map.check_columns(distributed.p)
     fields: dict[str, Any] = {
         "engine": distributed.engine,
         "rows": distributed.rows,

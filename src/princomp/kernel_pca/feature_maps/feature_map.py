@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from princomp.errors import ShapeError
 from princomp.io import RowArray
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.linalg import FloatArray, cached_property, empty, one_blas_thread, stored_fields
@@ -69,14 +68,8 @@ class FeatureMap:
             Finite: for a row with NaN the image is NaN, or the kernel raises an error.
         out : ndarray of shape (m, D), optional
             The result, in C order.
-
-        Raises
-        ------
-        ShapeError
-            For another number of columns.
         """
-        n, p = rows.shape
-        self.check_columns(p)
+        n = rows.shape[0]
         if out is None:
             out = empty((n, self.width), self.dtype)
         # The NumPy fallback of the products calls BLAS, whose threads would split the sums.
@@ -87,14 +80,6 @@ class FeatureMap:
                 block = block if is_sparse(block) else np.ascontiguousarray(block)
                 self._map_block(block, out[start : start + BLOCK_ROWS])
         return out
-
-    def check_columns(self, p: int) -> None:
-        """Raise ShapeError for rows with another number of columns."""
-        if p != self.p:
-            raise ShapeError(
-                f"rows have {p} columns, and the map was made for {self.p}",
-                hint="pass the columns that the map was made for, in their order",
-            )
 
     def _map_block(self, rows: RowArray, out: FloatArray) -> None:
         """Write the images of at most ``BLOCK_ROWS`` rows."""
