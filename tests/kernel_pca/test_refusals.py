@@ -145,7 +145,7 @@ def test_a_kernel_of_zeros_is_not_called_indefinite():
 
 
 def test_a_fractional_degree_of_negative_numbers_has_its_own_hint():
-    with pytest.raises(NotFiniteError, match="use a whole degree, or a larger coef0"):
+    with pytest.raises(NotFiniteError, match="a fractional degree needs a larger coef0"):
         KernelPCA(2, kernel="poly", degree=2.5, coef0=0).fit(ROWS)
 
 
@@ -182,7 +182,7 @@ def test_kernels_of_nonnegative_rows_have_no_pre_images(kernel, parameter):
     model = KernelPCA(2, kernel=kernel, **{parameter: value})
     with pytest.raises(ParameterError, match=f"does not work for kernel '{kernel}'") as error:
         model.fit(-np.abs(ROWS))  # not refused for its negative values
-    assert error.value.hint == f"leave {parameter} out"
+    assert error.value.hint.startswith(f"leave {parameter} out")
     assert error.value.place == {"parameter": parameter}
 
 

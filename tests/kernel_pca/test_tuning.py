@@ -186,9 +186,9 @@ def test_errors_are_those_of_a_plain_loop(kernel, more, pre_image):
 @pytest.mark.parametrize("pre_image", [None, "ridge"])
 def test_kernels_without_pre_images_are_compared_by_reconstruction(pre_image):
     model, grid = KernelPCA(1, kernel="rbf", pre_image=pre_image), {"kernel": ["rbf", "chi2"]}
-    with pytest.raises(ParameterError, match="and kernel 'chi2' has none") as caught:
+    with pytest.raises(ParameterError, match="does not work for kernel 'chi2'") as caught:
         tune(np.abs(ROWS), grid, model=model, cv=2)
-    assert "use by='reconstruction', without pre_image" in caught.value.hint
+    assert "leave pre_image out (in tune, use by='reconstruction')" in caught.value.hint
     tune(np.abs(ROWS), grid, model=KernelPCA(1), cv=2, by="reconstruction")
 
 

@@ -84,6 +84,8 @@ class KernelParameters(NamedTuple):
     copy_X: bool  # noqa: N815  (scikit-learn's name)
     remove_zero_eig: bool
     scale: str | npt.ArrayLike | None = None
+    # Of landmarks and features; see ``seeded``.
+    seed: int = 0
     # Computed from the rows; see :func:`~princomp.kernel_pca.rows.with_divisors`.
     divisors: FloatArray | None = None
 
@@ -133,14 +135,8 @@ class KernelParameters(NamedTuple):
         return cls(**{**given, **converted})
 
     def seeded(self) -> KernelParameters:
-        """Return a copy whose ``random_state`` is a number, drawn once if it was a generator."""
-        return self._replace(random_state=seed_of(self.random_state))
-
-    @property
-    def seed(self) -> int:
-        """Seed of landmarks and features, after :meth:`seeded`."""
-        assert isinstance(self.random_state, int)
-        return self.random_state
+        """Return a copy with the seed of ``random_state``, drawn once if it is a generator."""
+        return self._replace(seed=seed_of(self.random_state))
 
     @property
     def drop(self) -> bool:

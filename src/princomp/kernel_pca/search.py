@@ -25,7 +25,7 @@ from princomp.kernel_pca.feature_space.solve import count_components
 from princomp.kernel_pca.functions import GAMMA_KERNELS, POLYNOMIALS, KernelFunction, shift_of
 from princomp.kernel_pca.median import median_gamma
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
-from princomp.kernel_pca.pre_images.methods import WITHOUT_PRE_IMAGES, pre_images
+from princomp.kernel_pca.pre_images.methods import pre_images
 from princomp.kernel_pca.row_errors import are_negative, unexplained_share
 from princomp.linalg import FloatArray
 
@@ -83,13 +83,6 @@ def candidates(model: KernelPCA, grid: Grid, rows: RowArray, by: str) -> list[Ca
             factor = _gamma_factor(gamma)
             chosen["gamma"] = factor * median(name) if name in GAMMA_KERNELS else factor
         trial = clone(model).set_params(**chosen)
-        kernel = trial.kernel
-        if by == "pre_image" and isinstance(kernel, str) and kernel in WITHOUT_PRE_IMAGES:
-            raise ParameterError(
-                f"by='pre_image' compares pre-images, and kernel {kernel!r} has none",
-                place={"parameter": "by"},
-                hint="use by='reconstruction', without pre_image, or other kernels, such as 'rbf'",
-            )
         if by == "pre_image" and trial.pre_image is None:
             trial.pre_image = "ridge" if trial.fit_inverse_transform else "fixed_point"
         if is_precomputed(trial) != is_precomputed(model):
