@@ -57,14 +57,14 @@ def check_method(method: str, function: KernelFunction, parameter: str = "pre_im
     if _supports(method, function):
         return
     degree = f" with degree {function.degree:g}" if function.name in POLYNOMIALS else ""
-    others = [repr(other) for other in methods_for(function)]
+    hint = f"leave {parameter} out (in tune, use by='reconstruction'), or use another kernel"
+    if others := methods_for(function):
+        hint = f"use pre_image={' or '.join(map(repr, others))}"
     raise ParameterError(
         f"pre_image={method!r} does not work for kernel {function.name!r}{degree}: it works for "
         f"{METHODS[method][0]}",
         place={"parameter": parameter},
-        hint=f"use pre_image={' or '.join(others)}"
-        if others
-        else f"leave {parameter} out (in tune, use by='reconstruction'), or use another kernel",
+        hint=hint,
     )
 
 
