@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from numbers import Integral
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 
 from princomp.core import Constraint, TableSchema, check_parameter, is_number, one_of, whole_number
@@ -25,6 +26,16 @@ from princomp.linalg import (
     memory_limit as memory_limit_bytes,
 )
 
+
+class Splitter(Protocol):
+    """A splitter as in scikit-learn."""
+
+    def split(self, X: RowArray) -> Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]:
+        """Yield the row numbers of each fold: those to fit, and those held out."""
+
+
+# A number of folds, or the folds themselves.
+Folds: TypeAlias = int | Splitter | Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]
 # Number of n × n float64 arrays at the peak: products, two kernel matrices, four in the solver.
 _MATRIX_COPIES = 7
 # Smallest number of rows on which fits are compared; fewer only if X has fewer.
@@ -36,7 +47,7 @@ def tune(
     grid: Grid,
     *,
     model: KernelPCA | None = None,
-    cv: Any = 5,
+    cv: Folds = 5,
     by: str = "pre_image",
     progress: ProgressCallback | None = None,
     random_state: int = 0,
@@ -214,7 +225,7 @@ def _read_rows(X: object, model: KernelPCA, limit: int) -> RowArray:
     return complete_rows(table, None, missing, hint=hint)[0]
 
 
-def _sample(rows: RowArray, model: KernelPCA, cv: Any, limit: int, seed: int) -> RowArray:
+def _sample(rows: RowArray, model: KernelPCA, cv: Folds, limit: int, seed: int) -> RowArray:
     """Return the rows, or a sample that fits in memory, in float64."""
     n = rows.shape[0]
     max_rows, fewest = int((limit / (8.0 * _MATRIX_COPIES)) ** 0.5), min(n, _MIN_ROWS)
@@ -239,12 +250,12 @@ def _sample(rows: RowArray, model: KernelPCA, cv: Any, limit: int, seed: int) ->
     return sample.astype(np.float64)
 
 
-def _folds(cv: Any, rows: RowArray, seed: int) -> list[Fold]:
+def _folds(cv: Folds, rows: RowArray, seed: int) -> list[Fold]:
     """List the row numbers of each fold: those to fit, and those to compute errors on."""
     from sklearn.model_selection import KFold, check_cv  # loads half of scikit-learn
 
     try:
-        if is_number(cv, Integral):
+        if isinstance(cv, int | np.integer) and is_number(cv, Integral):
             splitter = KFold(int(cv), shuffle=True, random_state=seed)
         else:
             splitter = check_cv(cv)
