@@ -224,7 +224,7 @@ def solve_matrix(matrix: FloatArray, weights: Weights, parameters: KernelParamet
     # The kernel of new rows is with all n rows, so rows of weight zero get weight zero in each axis
     # and a zero in each eigenvector.
     inner, spectrum = fitted.expansion, fitted.spectrum
-    roots = np.ones((len(positive), 1)) if fitted.roots is None else fitted.roots
+    assert fitted.roots is not None  # there are weights
 
     def of_all_rows(values: FloatArray) -> FloatArray:
         out = np.zeros((n, *values.shape[1:]))
@@ -238,7 +238,7 @@ def solve_matrix(matrix: FloatArray, weights: Weights, parameters: KernelParamet
         centre=of_all_rows(inner.centre),
     )
     spectrum = replace(spectrum, axes=of_all_rows(spectrum.axes.T).T)
-    roots = of_all_rows(roots)
+    roots = of_all_rows(fitted.roots)
     return replace(fitted, expansion=expansion, spectrum=spectrum, roots=roots, complete=False)
 
 

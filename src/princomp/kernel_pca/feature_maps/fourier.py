@@ -110,25 +110,22 @@ class Fourier(RandomMap):
 
     @cached_property
     def waves(self) -> FloatArray:
-        """W (p, D/2), in float64."""
+        """W (p, D/2), in the precision of angles."""
         gamma = float(self.kernel.gamma or 0.0)
         unit_waves = _random_waves(self.p, self.count, self.seed, self.kernel.name)
         waves = unit_waves * (gamma if self.kernel.name == "laplacian" else np.sqrt(gamma))
         # The angles of scaled rows.
         divisors = self.kernel.divisors
-        return waves if divisors is None else waves / divisors[:, None]
-
-    @cached_property
-    def _waves(self) -> FloatArray:
-        return self.waves.astype(self.precision, copy=False)
+        waves = waves if divisors is None else waves / divisors[:, None]
+        return waves.astype(self.precision, copy=False)
 
     @cached_property
     def _waves_factor(self) -> RightFactor:
-        return RightFactor(self._waves)
+        return RightFactor(self.waves)
 
     def _map_block(self, rows: RowArray, out: FloatArray) -> None:
         if is_sparse(rows):
-            angles = rows @ self._waves
+            angles = rows @ self.waves
         else:
             angles = self._waves_factor.times(rows.astype(self.precision, copy=False))
         # In the precision of the angles: rounding large ones first would lose digits.
