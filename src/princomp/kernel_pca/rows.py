@@ -117,7 +117,9 @@ def fill_cells(
     """
     if missing == "error" or np.isfinite(stored_values(rows)).all():
         return rows, None
-    filled = rows.copy() if imputer is None else fitted_model(imputer).fill(rows)
+    filled = rows if imputer is None else fitted_model(imputer).fill(rows)
+    if filled is rows:  # sparse rows are not filled
+        filled = rows.copy()
     unknown = ~rows_without_nan(filled)
     cells = stored_values(filled)
     cells[np.isnan(cells)] = 0
