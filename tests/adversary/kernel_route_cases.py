@@ -338,14 +338,13 @@ def _check_waves(model, found, rows, images):
     feature_map = found.map
     rows = rows.toarray() if sp.issparse(rows) else rows
     wide, waves = rows.astype(LONG), feature_map.waves.astype(LONG)
-    shift = 0 if feature_map.kernel.shift is None else feature_map.kernel.shift.astype(LONG)
-    angles = (wide - shift) @ waves
+    angles = wide @ waves
     expected = np.concatenate([np.cos(angles), np.sin(angles)], axis=1) / np.sqrt(
         LONG(feature_map.count)
     )
     unit, p = max(float(np.finfo(feature_map.precision).eps), EPS), rows.shape[1]
     # An angle is a sum of p products, each with one rounding.
-    sizes = (np.abs(wide - shift) + (np.abs(shift) + np.abs(wide)) * EPS) @ np.abs(waves)
+    sizes = np.abs(wide) @ np.abs(waves)
     sizes = np.concatenate([sizes, sizes], axis=1)
     stored = float(np.finfo(feature_map.dtype).eps)
     claim = (unit * (p + 8) * sizes + 4 * stored) / np.sqrt(LONG(feature_map.count))

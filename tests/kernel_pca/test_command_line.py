@@ -400,7 +400,7 @@ def test_options_without_effect_are_ignored_with_a_note(princomp, tmp_path, word
             "random features do not keep",
         ),
         (("--kernel", "cosine", "--pre-image", "distance"), "--pre-image distance does not work"),
-        (("--kernel", "precomputed", "--missing", "drop"), "--missing drop is for rows"),
+        (("--kernel", "precomputed", "--missing", "drop"), "--missing drop needs rows"),
         (("--kernel", "rbf", "--gamma", "wide"), "'wide' is not a number"),
         (("--kernel", "rbf", "--gamma", -1), "'-1' is not a number"),
         (("--kernel", "rbf", "--gamma", "nan"), "gamma=nan is not valid"),

@@ -149,9 +149,8 @@ def test_streaming_methods_need_an_approximation(rng):
         KernelPCA(2).fit(X, comm=object())
     with pytest.raises(NotAvailableError, match="eigenvectors"):
         nystrom(n_landmarks=20).fit(X).eigenvectors_  # noqa: B018
-    with pytest.raises(ParameterError, match="different feature maps") as refused:
+    with pytest.raises(ParameterError, match="different feature maps"):
         nystrom(landmarks=X[:20]).fit(X).merge(nystrom(landmarks=X[20:40]).fit(X))
-    assert "scale" not in refused.value.hint
 
 
 def test_long_streams_need_little_memory(rng):

@@ -44,7 +44,7 @@ def test_projections_longer_than_images_have_no_error(approximation):
 @pytest.mark.filterwarnings(f"ignore:.*{LONGER}")
 def test_searches_do_not_choose_an_indefinite_kernel():
     grid = {"kernel": ["sigmoid", "rbf"], "gamma": [0.02], "n_components": [20]}
-    with pytest.warns(UserWarning, match="1 of 2 combinations have no reconstruction error"):
+    with pytest.warns(UserWarning, match="1 of 2 combinations have no error"):
         found = tune(KNOWN, grid, by="reconstruction", cv=3)
     assert found.best["kernel"] == "rbf"
     assert found.best_error > 0
@@ -52,7 +52,7 @@ def test_searches_do_not_choose_an_indefinite_kernel():
     assert "sigmoid" in str(found).splitlines()[-1]  # listed last
     search = GridSearchCV(KernelPCA(20, gamma=0.02), {"kernel": ["sigmoid", "rbf"]}, cv=3)
     assert search.fit(KNOWN).best_params_ == {"kernel": "rbf"}
-    with pytest.raises(DataError, match="no combination of the grid has a reconstruction error"):
+    with pytest.raises(DataError, match="no combination of the grid has an error"):
         tune(KNOWN, {**grid, "kernel": ["sigmoid"]}, by="reconstruction", cv=3)
 
 

@@ -92,12 +92,12 @@ def test_a_map_with_too_few_coordinates_is_named(approximation, method):
         getattr(model, method)(ROWS)
 
 
-def test_more_landmarks_are_not_suggested_where_there_are_no_more_distinct_rows():
+def test_more_landmarks_are_suggested_only_if_there_are_more_distinct_rows():
     for count in ("auto", 10):
         model = KernelPCA(2, kernel="rbf", approximation="nystrom", n_landmarks=count)
         with pytest.raises(ShapeError, match="more than the 1 coordinate of the map") as caught:
             model.fit(np.ones((20, 3)))
-        assert caught.value.hint == "ask for fewer components"
+        assert "or raise n_landmarks if there are more distinct rows" in caught.value.hint
 
 
 @pytest.mark.parametrize("value", [np.ones(1), np.ones(3), None, "x", 1j], ids=repr)
@@ -145,7 +145,7 @@ def test_a_kernel_of_zeros_is_not_called_indefinite():
 
 
 def test_a_fractional_degree_of_negative_numbers_has_its_own_hint():
-    with pytest.raises(NotFiniteError, match="use a whole degree, or a larger coef0"):
+    with pytest.raises(NotFiniteError, match="a fractional degree needs a larger coef0"):
         KernelPCA(2, kernel="poly", degree=2.5, coef0=0).fit(ROWS)
 
 
@@ -182,7 +182,7 @@ def test_kernels_of_nonnegative_rows_have_no_pre_images(kernel, parameter):
     model = KernelPCA(2, kernel=kernel, **{parameter: value})
     with pytest.raises(ParameterError, match=f"does not work for kernel '{kernel}'") as error:
         model.fit(-np.abs(ROWS))  # not refused for its negative values
-    assert error.value.hint == f"leave {parameter} out"
+    assert error.value.hint.startswith(f"leave {parameter} out")
     assert error.value.place == {"parameter": parameter}
 
 

@@ -169,3 +169,11 @@ def test_rows_of_weight_zero_are_no_landmarks(kind, more):
     if "gamma" in more:
         expected = KernelPCA(kernel="rbf", **more).fit(rows[20:]).gamma_
         np.testing.assert_allclose(model.gamma_, expected, rtol=1e-12)
+
+
+def test_scores_of_incomplete_sparse_rows_leave_these_as_they_are():
+    model = KernelPCA(2, kernel="rbf", missing="em").fit(with_nan((3, 1)))
+    rows = sp.csr_array(with_nan((3, 1))[:6])
+    before = rows.data.copy()
+    assert np.isnan(model.transform(rows)[3]).all()
+    np.testing.assert_array_equal(rows.data, before)

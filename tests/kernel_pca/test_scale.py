@@ -269,7 +269,7 @@ def test_invalid_scales_are_refused(X):
         KernelPCA(kernel="precomputed", scale="unit").fit(X @ X.T)
     with pytest.raises(ParameterError, match="the model has scale") as caught:
         tune(X, {"gamma": [0.1, 1.0]}, model=KernelPCA(kernel="rbf", scale="unit"))
-    assert "X / PCA(scale='unit').fit(X).scale_, and a model without scale" in caught.value.hint
+    assert "X / PCA(scale=model.scale).fit(X).scale_, and a model without" in caught.value.hint
 
 
 def test_tuning_scaled_rows_as_the_hint_says_finds_the_gamma_of_the_scaled_model(X):

@@ -15,7 +15,7 @@ from princomp import __version__
 from princomp.core.request import Request
 from princomp.engines import ProgressCallback, RunContext
 from princomp.errors import ParameterError
-from princomp.io import Checkpoint, Mapped, PathLike, RowData, Rows, Source, checksum, stored_arrays
+from princomp.io import Checkpoint, PathLike, RowData, Rows, Source, checksum, stored_arrays
 from princomp.linalg import memory_limit
 from princomp.summaries import Weights
 
@@ -115,8 +115,6 @@ def _state_of(random_state: np.random.RandomState | np.random.Generator) -> Any:
 
 
 def _describe_input(data: RowData, file: str | None) -> Any:
-    if isinstance(data, Mapped):
-        return [*_describe_input(data.data, file), f"through a {data.map.fingerprint()}"]
     if isinstance(data, Source):
         files = [
             f"{one.file} of {one.size} bytes, changed at {one.modified_ns} ns"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from numbers import Real
 from os import PathLike
 from typing import Any, Self, TypeVar
 
@@ -12,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from princomp.core import RandomState, attach_weights, is_number
+from princomp.core import RandomState, attach_weights
 from princomp.engines import ProgressCallback
 from princomp.errors import ParameterError
 from princomp.estimators import (
@@ -460,14 +459,12 @@ class KernelPCA(
     scale_ = _Attribute(lambda fit: fit.kernel.divisors, "Divisors of the columns (p,), or None.")
 
     @property
-    def gamma_(self) -> float | None:
+    def gamma_(self) -> float:
         """γ of the kernel; for a kernel without γ the parameter, or 1/p (1/n if precomputed)."""
-        fitted = self._result
-        if fitted.kernel.takes_gamma:
-            return fitted.plan.gamma
-        if isinstance(self.gamma, str) or not is_number(self.gamma, Real):
+        gamma = self._result.plan.gamma if self._result.kernel.takes_gamma else self.gamma
+        if gamma is None or isinstance(gamma, str):
             return 1.0 / self.n_features_in_
-        return float(self.gamma or 0.0)
+        return float(gamma)
 
     @property
     def approximation_error_(self) -> float:

@@ -27,7 +27,7 @@ from princomp.kernel_pca.plan import KernelPlan
 from princomp.kernel_pca.rows import in_memory
 from princomp.linalg import FloatArray, cached_property
 from princomp.solvers import Spectrum
-from princomp.summaries import Columns, Weights, is_sparse, stored_bytes
+from princomp.summaries import Columns, Weights, as_dense, stored_bytes
 
 # Scores of rows with a weight below this share of the mean are not computed from eigenvectors.
 _LIGHT_SHARE = 1e-4
@@ -150,8 +150,7 @@ class ExactFit:
         """Compute scores of rows (m, p), or of their kernel with the rows of the fit (m, n)."""
         expansion = self.expansion
         if expansion.points is None:
-            values = rows.toarray() if is_sparse(rows) else rows
-            return expansion.scores_from_kernel(values).astype(rows.dtype)
+            return expansion.scores_from_kernel(as_dense(rows)).astype(rows.dtype)
         return expansion.scores(rows)
 
     def scores_on_engine(self, rows: DistributedRows, *, drop: bool) -> Any:
@@ -225,7 +224,7 @@ def solve_matrix(matrix: FloatArray, weights: Weights, parameters: KernelParamet
     # The kernel of new rows is with all n rows, so rows of weight zero get weight zero in each axis
     # and a zero in each eigenvector.
     inner, spectrum = fitted.expansion, fitted.spectrum
-    roots = np.ones((len(positive), 1)) if fitted.roots is None else fitted.roots
+    assert fitted.roots is not None  # there are weights
 
     def of_all_rows(values: FloatArray) -> FloatArray:
         out = np.zeros((n, *values.shape[1:]))
@@ -239,7 +238,7 @@ def solve_matrix(matrix: FloatArray, weights: Weights, parameters: KernelParamet
         centre=of_all_rows(inner.centre),
     )
     spectrum = replace(spectrum, axes=of_all_rows(spectrum.axes.T).T)
-    roots = of_all_rows(roots)
+    roots = of_all_rows(fitted.roots)
     return replace(fitted, expansion=expansion, spectrum=spectrum, roots=roots, complete=False)
 
 

@@ -109,13 +109,10 @@ def _fit_first_rows(
     prepared = prepare_map(data, parameters, weights)
     k, n, width = parameters.n_components, data.shape[0], prepared.map.width
     if isinstance(k, int) and k > width and (n is None or n > width):
-        # With "auto", or where all distinct rows are landmarks, more landmarks do not help.
-        count = parameters.n_landmarks
-        can_raise = isinstance(count, int) and getattr(prepared.map, "m", count) >= count
         raise ShapeError(
             f"n_components={k} is more than the {counted(width, 'coordinate')} of the map",
             place={"parameter": "n_components"},
-            hint=f"{'raise n_landmarks, or ' * can_raise}ask for fewer components",
+            hint="ask for fewer components, or raise n_landmarks if there are more distinct rows",
         )
     model = PCA(
         parameters.n_components,
@@ -150,7 +147,7 @@ def _passes_before(rows: RowData, parameters: KernelParameters) -> int:
 def _can_add_rows(model: KernelPCA) -> bool:
     """Whether rows can be added: scikit-learn hides these methods otherwise."""
     if model.approximation is None:
-        raise _no_sums_error("this method")
+        raise _no_sums_error()
     return True
 
 
@@ -187,7 +184,7 @@ def partial_fit(self: K, X: Any, y: object = None, sample_weight: SampleWeight =
     NotFiniteError, ParameterError
         Then no row was added.
     """
-    parameters = _check_rows_can_be_added(self, "partial_fit")
+    parameters = _check_rows_can_be_added(self)
     fitted = self.__dict__.get("_fitted")
     if fitted is not None and self._has_no_rows(X, sample_weight):
         return self
@@ -216,8 +213,8 @@ def forget(self: K, X: Any, y: object = None, sample_weight: SampleWeight = None
     ShapeError
         If more rows are removed than there are.
     """
-    _check_rows_can_be_added(self, "forget")
-    fitted = _image_fit(self, "forget")
+    _check_rows_can_be_added(self)
+    fitted = _image_fit(self)
     if self._has_no_rows(X, sample_weight):
         return self
     X, sample_weight = attach_weights(X, sample_weight, by_chunks=True)
@@ -247,11 +244,9 @@ def merge(self: K, other: KernelPCA) -> K:
     from princomp.kernel_pca.estimator import KernelPCA
 
     check_other_model(other, KernelPCA)
-    _check_rows_can_be_added(self, "merge")
-    mine, theirs = _image_fit(self, "merge"), _image_fit(other, "merge")
-    schema = self._schema.merged(other._schema)
-    self._fitted = mine.merge(theirs)
-    self._schema = schema
+    _check_rows_can_be_added(self)
+    mine, theirs = _image_fit(self), _image_fit(other)
+    self._schema, self._fitted = self._schema.merged(other._schema), mine.merge(theirs)
     return self
 
 
@@ -272,11 +267,11 @@ def _check_enough_rows(n: int | None, parameters: KernelParameters) -> None:
         )
 
 
-def _check_rows_can_be_added(model: KernelPCA, method: str) -> KernelParameters:
+def _check_rows_can_be_added(model: KernelPCA) -> KernelParameters:
     """Return the parameters of a model, or raise if rows cannot be added to it."""
     parameters = KernelParameters.of(model)
     if "_fitted" in model.__dict__:
-        _image_fit(model, method)
+        _image_fit(model)
     if parameters.missing in FILL_METHODS:
         raise NotAvailableError(
             f"missing={parameters.missing!r} fills cells only where all rows are given to fit "
@@ -287,15 +282,15 @@ def _check_rows_can_be_added(model: KernelPCA, method: str) -> KernelParameters:
     return parameters
 
 
-def _image_fit(model: KernelPCA, method: str) -> ImageFit:
+def _image_fit(model: KernelPCA) -> ImageFit:
     if not isinstance(model._result, ImageFit):
-        raise _no_sums_error(method)
+        raise _no_sums_error()
     return model._result
 
 
-def _no_sums_error(method: str) -> NotAvailableError:
+def _no_sums_error() -> NotAvailableError:
     return NotAvailableError(
-        f"{method} needs sums of rows, and an exact kernel PCA keeps the rows themselves",
+        "this method needs sums of rows, and an exact kernel PCA keeps the rows themselves",
         place={"parameter": "approximation"},
         hint="approximation='nystrom' or 'features' sums the images of rows",
     )

@@ -27,8 +27,8 @@ from princomp.summaries import Columns, columns_to_centre, is_sparse, with_centr
 
 POLYNOMIALS = ("poly", "polynomial")
 # Kernels computed from products of rows; scikit-learn computes the others entry by entry.
-_PRODUCT_KERNELS = ("linear", *POLYNOMIALS, "rbf", "sigmoid", "cosine")
-KERNELS = (*_PRODUCT_KERNELS, "laplacian", "chi2", "additive_chi2")
+PRODUCT_KERNELS = ("linear", *POLYNOMIALS, "rbf", "sigmoid", "cosine")
+KERNELS = (*PRODUCT_KERNELS, "laplacian", "chi2", "additive_chi2")
 _POSITIVE_KERNELS = ("linear", "rbf", "cosine", "laplacian", "chi2", "additive_chi2")
 GAMMA_KERNELS = ("rbf", *POLYNOMIALS, "sigmoid", "laplacian", "chi2")
 # Columns that einsum sums at once. It splits longer rows at a place that depends on the number of
@@ -91,7 +91,7 @@ class KernelFunction:
     @property
     def uses_products(self) -> bool:
         """Whether tiles are products of matrices."""
-        return self.name in _PRODUCT_KERNELS
+        return self.name in PRODUCT_KERNELS
 
     @property
     def shift_invariant(self) -> bool:

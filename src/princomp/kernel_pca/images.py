@@ -15,6 +15,7 @@ from princomp.errors import NotAvailableError, ParameterError, warn
 from princomp.estimators import PCA
 from princomp.io import RowArray, RowData, Source
 from princomp.kernel_pca.feature_maps import FeatureMap, Nystrom, mapped
+from princomp.kernel_pca.feature_maps.nystrom import ROUNDING
 from princomp.kernel_pca.feature_space.expansion import Expansion
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernel_pca.plan import KernelPlan
@@ -23,8 +24,6 @@ from princomp.linalg import FloatArray, cached_property
 from princomp.solvers import Spectrum
 from princomp.summaries import rows_without_nan
 
-# A variance below this share of k(x, x) may be rounding.
-_ROUNDING = 1e-10
 # Landmarks that leave out more than this share of the variance of added rows cause a warning. It is
 # computed from a sample of the rows, if there are enough.
 _LARGE_SHARE, _SAMPLE_ROWS, _FEWEST_ROWS = 0.1, 256, 20
@@ -156,7 +155,7 @@ class ImageFit:
         result = self._pca_result
         n, mean = float(result.summary.rows), result.mean.astype(np.float64)
         total = n * (1.0 - float(mean @ mean))
-        if total <= _ROUNDING * n:
+        if total <= ROUNDING * n:
             return float("nan")
         return max(0.0, 1.0 - float(result.spectrum.total) * self.divisor / total)
 
@@ -277,15 +276,11 @@ class ImageFit:
             If the maps differ: the coordinates of their images are then not comparable.
         """
         if not self.map.same_as(other.map):
-            mine, theirs = self.kernel.divisors, other.kernel.divisors
-            scaled = (mine is None) != (theirs is None)
-            if mine is not None and theirs is not None:
-                scaled = not np.array_equal(mine, theirs)
             raise ParameterError(
                 "the two fits have different feature maps, so coordinates of their images differ",
                 place={"parameter": "other"},
-                hint=f"fit the second with {'the divisors (scale=model.scale_), ' * scaled}the "
-                "gamma and the landmarks (landmarks=model.landmarks_) of the first; instead of "
-                "landmarks, random features need the same random_state and n_landmarks",
+                hint="fit the second with the gamma, the divisors (scale=model.scale_) and the "
+                "landmarks (landmarks=model.landmarks_) of the first; instead of landmarks, random "
+                "features need the same random_state and n_landmarks",
             )
         return replace(self, images=copy(self.images).merge(other.images), changed=True)

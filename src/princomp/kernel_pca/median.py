@@ -17,7 +17,7 @@ from princomp.kernel_pca.functions import (
     with_short_indices,
 )
 from princomp.linalg import EPS
-from princomp.summaries import first_not_finite, is_sparse
+from princomp.summaries import first_not_finite, is_sparse, stored_values
 
 # Size of the sample for the median distance, which it estimates to about 1%.
 MEDIAN_ROWS = 1500
@@ -53,7 +53,7 @@ def median_gamma(rows: Any, *, kernel: str = "rbf", seed: int = 0) -> float:
     rows, columns, _ = rows_of(rows)
     if isinstance(rows, Source):
         raise invalid_value("rows", rows, "an array in memory", "read the rows first")
-    if not np.isfinite(rows.data if is_sparse(rows) else rows).all():
+    if not np.isfinite(stored_values(rows)).all():
         hint = "leave such rows out, or fill the cells"
         raise not_finite_error(rows, first_not_finite(rows), columns=columns, hint=hint)
     n = rows.shape[0]

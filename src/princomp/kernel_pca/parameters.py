@@ -55,25 +55,8 @@ _CONSTRAINTS = {
     "n_jobs": one_of(None) | whole_number(),
     **dict.fromkeys(("fit_inverse_transform", "remove_zero_eig", "copy_X"), FLAG),
 }
-# Parameters that need rows instead of a kernel matrix: the message and the hint for each.
-_NEEDS_ROWS = {
-    "approximation": (
-        "needs rows, and the kernel is precomputed",
-        "leave approximation out, or give rows and the name of a kernel",
-    ),
-    "pre_image": (
-        "needs rows, and the kernel is precomputed",
-        "leave pre_image out, or give rows and the name of a kernel",
-    ),
-    "scale": (
-        "divides the columns of rows, but the kernel is precomputed",
-        "scale the rows before you compute their kernel",
-    ),
-    "missing": (
-        "is for rows, but the kernel is precomputed",
-        "fill or drop missing values before you compute the kernel",
-    ),
-}
+# Parameters that need rows instead of a kernel matrix.
+_NEED_ROWS = ("approximation", "pre_image", "scale", "missing")
 
 
 class KernelParameters(NamedTuple):
@@ -101,6 +84,8 @@ class KernelParameters(NamedTuple):
     copy_X: bool  # noqa: N815  (scikit-learn's name)
     remove_zero_eig: bool
     scale: str | npt.ArrayLike | None = None
+    # Of landmarks and features; see ``seeded``.
+    seed: int = 0
     # Computed from the rows; see :func:`~princomp.kernel_pca.rows.with_divisors`.
     divisors: FloatArray | None = None
 
@@ -150,14 +135,8 @@ class KernelParameters(NamedTuple):
         return cls(**{**given, **converted})
 
     def seeded(self) -> KernelParameters:
-        """Return a copy whose ``random_state`` is a number, drawn once if it was a generator."""
-        return self._replace(random_state=seed_of(self.random_state))
-
-    @property
-    def seed(self) -> int:
-        """Seed of landmarks and features, after :meth:`seeded`."""
-        assert isinstance(self.random_state, int)
-        return self.random_state
+        """Return a copy with the seed of ``random_state``, drawn once if it is a generator."""
+        return self._replace(seed=seed_of(self.random_state))
 
     @property
     def drop(self) -> bool:
@@ -214,8 +193,13 @@ def _check_precomputed(model: KernelPCA) -> None:
             place={"parameter": "gamma"},
             hint="princomp.kernel_pca.median_gamma(rows, kernel='rbf') gives the number",
         )
-    for name, (why, hint) in _NEEDS_ROWS.items():
+    for name in _NEED_ROWS:
         value = getattr(model, name)
         if value is not None and not (isinstance(value, str) and value == "error"):
             shown = f"{name}={value!r}" if isinstance(value, str) else name
-            raise ParameterError(f"{shown} {why}", place={"parameter": name}, hint=hint)
+            raise ParameterError(
+                f"{shown} needs rows, and the kernel is precomputed",
+                place={"parameter": name},
+                hint=f"leave {name} out (scale and fill rows before you compute their kernel), or "
+                "give rows and the name of a kernel",
+            )

@@ -19,10 +19,9 @@ from princomp.summaries import (
     Extremes,
     PairOf,
     Weights,
-    check_weights,
+    as_dense,
     checked_divisors,
     divisors,
-    is_sparse,
     rows_without_nan,
     stored_values,
 )
@@ -118,7 +117,9 @@ def fill_cells(
     """
     if missing == "error" or np.isfinite(stored_values(rows)).all():
         return rows, None
-    filled = rows.copy() if imputer is None else fitted_model(imputer).fill(rows)
+    filled = rows if imputer is None else fitted_model(imputer).fill(rows)
+    if filled is rows:  # sparse rows are not filled
+        filled = rows.copy()
     unknown = ~rows_without_nan(filled)
     cells = stored_values(filled)
     cells[np.isnan(cells)] = 0
@@ -133,18 +134,11 @@ def rows_with_weight(data: RowArray, weights: Weights) -> tuple[RowArray, Weight
     ShapeError
         If the weights are too small for a variance.
     """
-    check_weights(weights, data.shape[0])
     if weights is None:
         return data, None
-    if len(weights) and not weights.any():
-        raise ShapeError(
-            "the weights of all rows are zero",
-            place={"parameter": "sample_weight"},
-            hint="give at least two rows a positive weight",
-        )
     if not weights.all():
         data, weights = data[weights > 0], weights[weights > 0]
-    if len(weights) > 1:
+    if len(weights) != 1:
         check_total_weight(float(weights.sum()), len(weights))
     return data, weights
 
@@ -195,7 +189,7 @@ def square_matrix(table: Rows, weights: Weights = None) -> FloatArray:
             f"of a fit is square, and this one is {matrix.shape[0]} × {matrix.shape[1]}",
             hint="pass the kernel of each row with each row",
         )
-    matrix = matrix.toarray() if is_sparse(matrix) else matrix
+    matrix = as_dense(matrix)
     finite = np.isfinite(matrix)
     if weights is not None:
         finite |= (weights == 0) | (weights == 0)[:, None]

@@ -31,7 +31,7 @@ from princomp.kernel_pca.pre_images.ridge import Ridge
 from princomp.kernel_pca.rows import fill_cells
 from princomp.linalg import FloatArray
 from princomp.solvers import Spectrum
-from princomp.summaries import is_sparse
+from princomp.summaries import as_dense
 
 if TYPE_CHECKING:
     from princomp.kernel_pca.estimator import KernelPCA
@@ -184,7 +184,9 @@ def inverse_transform(self: KernelPCA, X: Any) -> FloatArray:
     rows = self._inverse.pre_images.rows
     parts, first = [], 0
     for block in blocks_of(open_scores(X)):
-        scores = block.toarray() if is_sparse(block) else block
+        scores = as_dense(block)
+        if scores.dtype.char != "f":
+            scores = np.asarray(scores, dtype=np.float64)
         model.check_scores(scores, first)
         known = np.flatnonzero(~np.isnan(scores).any(axis=1))
         with np.errstate(over="ignore", invalid="ignore"):  # checked below

@@ -6,9 +6,9 @@ rows are computed from these products, and each fold of a matrix is solved once.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -25,7 +25,7 @@ from princomp.kernel_pca.feature_space.solve import count_components
 from princomp.kernel_pca.functions import GAMMA_KERNELS, POLYNOMIALS, KernelFunction, shift_of
 from princomp.kernel_pca.median import median_gamma
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
-from princomp.kernel_pca.pre_images.methods import WITHOUT_PRE_IMAGES, pre_images
+from princomp.kernel_pca.pre_images.methods import pre_images
 from princomp.kernel_pca.row_errors import are_negative, unexplained_share
 from princomp.linalg import FloatArray
 
@@ -39,9 +39,6 @@ Fold: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 _KERNEL_PARAMETERS = ("kernel", "kernel_params", "gamma", "degree", "coef0")
 # Parameters that can be tuned.
 TUNABLE = (*_KERNEL_PARAMETERS, "n_components", "pre_image", "n_neighbors", "alpha")
-_MEDIAN_MULTIPLE = re.compile(
-    r"\s*((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*[*×]\s*median\s*"
-)
 
 
 class Candidate(NamedTuple):
@@ -86,13 +83,6 @@ def candidates(model: KernelPCA, grid: Grid, rows: RowArray, by: str) -> list[Ca
             factor = _gamma_factor(gamma)
             chosen["gamma"] = factor * median(name) if name in GAMMA_KERNELS else factor
         trial = clone(model).set_params(**chosen)
-        kernel = trial.kernel
-        if by == "pre_image" and isinstance(kernel, str) and kernel in WITHOUT_PRE_IMAGES:
-            raise ParameterError(
-                f"by='pre_image' compares pre-images, and kernel {kernel!r} has none",
-                place={"parameter": "by"},
-                hint="use by='reconstruction', without pre_image, or other kernels, such as 'rbf'",
-            )
         if by == "pre_image" and trial.pre_image is None:
             trial.pre_image = "ridge" if trial.fit_inverse_transform else "fixed_point"
         if is_precomputed(trial) != is_precomputed(model):
@@ -164,14 +154,15 @@ def _combinations(grid: Grid) -> list[dict[str, Any]]:
 
 def _gamma_factor(gamma: str) -> float:
     """Return the factor of the median in "median" or "0.5 * median"."""
-    multiple = _MEDIAN_MULTIPLE.fullmatch(gamma)
-    if gamma != "median" and multiple is None:
-        raise ParameterError(
-            f"gamma={gamma!r} is not valid",
-            place={"parameter": "gamma"},
-            hint="gamma must be a number, None, 'median', or a multiple such as '0.5 * median'",
-        )
-    return 1.0 if multiple is None else float(multiple[1])
+    factor, times, median = gamma.replace("×", "*").rpartition("*")
+    with suppress(ValueError):
+        if median.strip() == "median":
+            return float(factor) if times else 1.0
+    raise ParameterError(
+        f"gamma={gamma!r} is not valid",
+        place={"parameter": "gamma"},
+        hint="gamma must be a number, None, 'median', or a multiple such as '0.5 * median'",
+    )
 
 
 def _candidate(model: KernelPCA, rows: RowArray, by: str) -> Candidate:
@@ -313,8 +304,7 @@ class SolvedFold:
         cross = matrix[np.ix_(held_out, training)]
         self.scores = expansion.scores_from_kernel(cross)
         # Squared lengths of centred images, of the held-out rows and of the rows of the fit.
-        squared_norms = self.fitted.squared_norms(cross, matrix[held_out, held_out])
-        self.squared_norms = squared_norms
+        self.squared_norms = self.fitted.squared_norms(cross, matrix[held_out, held_out])
         squared_norms = matrix[training, training] - 2 * expansion.centre + expansion.mean_square
         self.training_squared_norms = np.maximum(squared_norms, 0.0)
         if group[0].function.name != "precomputed":

@@ -10,15 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from princomp.core import (
-    FILL_METHODS,
-    Constraint,
-    TableSchema,
-    check_parameter,
-    is_number,
-    one_of,
-    whole_number,
-)
+from princomp.core import Constraint, TableSchema, check_parameter, is_number, one_of, whole_number
 from princomp.engines import ProgressCallback
 from princomp.errors import DataError, MemoryLimitError, ParameterError, warn
 from princomp.io import RowArray
@@ -131,7 +123,7 @@ def tune(
     folds = _folds(cv, rows, int(random_state))
     _warn_of_many_components(combinations, folds, rows.shape[0])
     errors = fold_errors(rows, combinations, folds, by, progress)
-    best = combinations[_best_index(errors.mean(axis=1), by)]
+    best = combinations[_best_index(errors.mean(axis=1))]
     # An iterator is exhausted, so use the rows that were read from it.
     fit_rows = all_rows if isinstance(X, Iterator) else X
     best_model = clone(model).set_params(**best.parameters).fit(fit_rows)
@@ -152,7 +144,7 @@ def _warn_of_many_components(combinations: list[Candidate], folds: list[Fold], n
         )
 
 
-def _best_index(errors: FloatArray, by: str) -> int:
+def _best_index(errors: FloatArray) -> int:
     """Index of the smallest error; warns of combinations that have none.
 
     Raises
@@ -161,15 +153,13 @@ def _best_index(errors: FloatArray, by: str) -> int:
         If no combination has one.
     """
     unknown = int(np.isnan(errors).sum())
-    why = "pre-image error: pre-images overflow"
-    if by == "reconstruction":
-        why = (
-            "reconstruction error: their kernels are not positive semi-definite, so projections of "
-            "held-out rows are longer than the images"
-        )
+    why = (
+        "error: their pre-images overflow, or (by='reconstruction') their kernels are not positive "
+        "semi-definite, so projections of held-out rows are longer than the images"
+    )
     if unknown == len(errors):
         raise DataError(
-            f"no combination of the grid has a {why}",
+            f"no combination of the grid has an {why}",
             place={"parameter": "grid"},
             hint="use other kernels or parameters, or fewer components",
         )
@@ -189,13 +179,11 @@ def _check_arguments(model: KernelPCA, by: str, random_state: int) -> None:
     check_parameter("random_state", random_state, whole_number(0))
     check_random_state(random_state)
     if model.scale is not None:
-        scale = (
-            f"PCA(scale={model.scale!r}).fit(X).scale_" if isinstance(model.scale, str) else "scale"
-        )
         raise ParameterError(
             "tune compares parameters on rows as they are, and the model has scale",
             place={"parameter": "model"},
-            hint=f"pass the scaled rows, X / {scale}, and a model without scale",
+            hint="pass the scaled rows, X / PCA(scale=model.scale).fit(X).scale_, and a model "
+            "without scale",
         )
     if is_precomputed(model) and by == "pre_image":
         raise ParameterError(
@@ -232,8 +220,7 @@ def _read_rows(X: object, model: KernelPCA, limit: int) -> RowArray:
     if is_precomputed(model):
         return square_matrix(table)
     missing = KernelParameters.of(model).missing
-    ignored = f"tune does not fill cells, so missing={missing!r} has no effect: "
-    fill = f"{ignored * (missing in FILL_METHODS)}fill the cells of X"
+    fill = "tune does not fill cells: fill those of X"
     hint = f"{fill}, or leave their rows out with model=KernelPCA(…, missing='drop')"
     return complete_rows(table, None, missing, hint=hint)[0]
 

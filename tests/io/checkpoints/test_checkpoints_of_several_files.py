@@ -13,10 +13,7 @@ from faults.disk import bits, contents
 from princomp import PCA
 from princomp.errors import CheckpointError
 from princomp.io import open_files, read_if_small
-from princomp.io.readers.mapped import Mapped
 from princomp.io.readers.materialize import first_rows
-from princomp.kernel_pca.feature_maps import Nystrom
-from princomp.kernel_pca.functions import KernelFunction
 
 OPTIONS = {"n_components": 2}
 
@@ -101,17 +98,6 @@ def test_a_changed_file_among_small_and_large_ones_is_refused(changed, tmp_path,
     _write((first, second)[changed] + 1, files[changed])
     with pytest.raises(CheckpointError, match=re.escape(files[changed].name)):
         fit(files, OPTIONS, checkpoint=ck)
-
-
-def test_a_changed_file_behind_a_feature_map_is_refused(tmp_path, ck):
-    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
-    for part, file in zip(_parts(), files, strict=True):
-        _write(part, file)
-    map = Nystrom.of(KernelFunction("rbf", gamma=0.1), table()[:20])
-    _start_and_stop(Mapped(files, map), ck)
-    _write(_parts()[1] + 1, files[1])
-    with pytest.raises(CheckpointError, match=re.escape(str(files[1]))):
-        fit(Mapped(files, map), OPTIONS, checkpoint=ck)
 
 
 @pytest.mark.parametrize("reread", [lambda s: read_if_small(s, 1), lambda s: first_rows(s, 3)[1]])

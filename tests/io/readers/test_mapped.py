@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from faults.disk import Stopped, save_every_block, small_blocks, stop_after
 from princomp import PCA
-from princomp.errors import CheckpointError, NotFiniteError, ShapeError
+from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.io.readers.mapped import Mapped
 from princomp.io.readers.table_input import rows_of
 from princomp.kernel_pca.feature_maps import Fourier, Nystrom
@@ -39,9 +38,6 @@ class Recording:
         rows = rows.toarray() if sp.issparse(rows) else rows
         out[:, 0], out[:, 1] = rows[:, 0] * rows[:, 1], rows[:, 2] ** 2
         return out
-
-    def fingerprint(self):
-        return "map of two products"
 
 
 @pytest.fixture(scope="module")
@@ -264,29 +260,6 @@ def test_a_stream_is_mapped_by_several_threads():
     # No thread passes the barrier alone.
     assert len(map.threads) == 2
     np.testing.assert_array_equal(np.concatenate(found)[::300, 1], [0.0, 1.0, 4.0, 9.0])
-
-
-def test_a_checkpoint_is_resumed_with_the_same_map_and_rows_only(rows, map, tmp_path, monkeypatch):
-    small_blocks(monkeypatch)
-    save_every_block(monkeypatch)
-    other = Nystrom.of(RBF, rows[:60])
-    assert other.width == map.width
-    np.save(tmp_path / "rows.npy", rows)
-    data_of = (rows, tmp_path / "rows.npy", lambda: iter(np.array_split(rows, 50)))
-    for number, data in enumerate(data_of):
-        path = tmp_path / f"checkpoint{number}"
-        whole = PCA(3).fit(Mapped(data, map))
-        with pytest.raises(Stopped):
-            PCA(3).fit(Mapped(data, map), progress=stop_after(4)[1], checkpoint=path)
-        with pytest.raises(CheckpointError):
-            PCA(3).fit(Mapped(data, other), checkpoint=path)
-        if data is rows:
-            with pytest.raises(CheckpointError):
-                PCA(3).fit(Mapped(rows + 1, map), checkpoint=path)
-        reports, callback = stop_after(1000)
-        model = PCA(3).fit(Mapped(data, map), checkpoint=path, progress=callback)
-        assert reports[0].rows > 500
-        np.testing.assert_array_equal(model.components_, whole.components_)
 
 
 def test_images_are_never_all_in_memory_at_once():

@@ -10,15 +10,15 @@ import scipy.sparse as sp
 from kernel_cases import LAPLACIAN, POLY, RBF
 
 from princomp.errors import ModelFileError
+from princomp.kernel_pca.contents import map_from_contents, map_to_contents
 from princomp.kernel_pca.feature_maps import Fourier, Nystrom, TensorSketch
-from princomp.kernel_pca.fit_contents import map_from_contents, map_to_contents
 
 ROWS = np.random.default_rng(9).standard_normal((50, 4))
 MAPS = {
     "landmarks": Nystrom.of(RBF, ROWS[:20]),
     "sparse landmarks": Nystrom.of(POLY, sp.csr_array(np.where(ROWS[:20] > 0, ROWS[:20], 0))),
     "float32": Nystrom.of(LAPLACIAN, ROWS[:20].astype(np.float32)),
-    "waves": Fourier.of(RBF.with_shift(ROWS.mean(axis=0)), 4, 30, seed=7),
+    "waves": Fourier.of(RBF, 4, 30, seed=7),
     "sketch": TensorSketch.of(POLY, 4, 30, seed=7, dtype=np.float32),
 }
 
@@ -55,10 +55,9 @@ def test_changed_entries_are_refused(map):
 
 
 def test_another_number_of_columns_is_refused():
-    for name in ("landmarks", "waves"):
-        document, arrays = contents(MAPS[name])
-        with pytest.raises(ModelFileError):
-            map_from_contents({**document, "p": 5}, arrays)
+    document, arrays = contents(MAPS["landmarks"])
+    with pytest.raises(ModelFileError):
+        map_from_contents({**document, "p": 5}, arrays)
     for document in (None, [], {}):
         with pytest.raises(ModelFileError, match="not known"):
             map_from_contents(document, {})

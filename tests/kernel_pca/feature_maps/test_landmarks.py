@@ -226,13 +226,6 @@ def test_missing_cells_are_reported_or_dropped(rows, tmp_path):
     np.testing.assert_array_equal(points_of(table, 50, drop=True), points_of(kept, 50))
 
 
-def test_unknown_rules_are_refused(rows):
-    with pytest.raises(ParameterError) as caught:
-        points_of(rows, 9, rule="best")
-    assert caught.value.place == {"parameter": "landmarks"}
-    assert caught.value.hint
-
-
 def test_centres_of_sparse_rows_are_refused(rows):
     with pytest.raises(ParameterError, match="dense"):
         points_of(sp.csr_array(rows), 9, rule="kmeans")

@@ -21,7 +21,7 @@ from kernel_cases import (
 )
 
 from helpers import EPS, EPS32
-from princomp.errors import DataError, NotFiniteError, ShapeError
+from princomp.errors import DataError, NotFiniteError
 from princomp.kernel_pca.feature_maps import Nystrom
 from princomp.kernel_pca.feature_maps.preparation import missing_share
 from princomp.kernel_pca.functions import KernelFunction
@@ -154,7 +154,6 @@ def test_maps_are_distinguished(rows):
     map = Nystrom.of(RBF, rows[:30])
     again = pickle.loads(pickle.dumps(map))
     assert map.same_as(again)
-    assert again.fingerprint() == map.fingerprint()
     np.testing.assert_array_equal(again.images(rows), map.images(rows))
     for other in (
         Nystrom.of(RBF, rows[:31]),
@@ -163,7 +162,6 @@ def test_maps_are_distinguished(rows):
         Nystrom.of(LAPLACIAN, rows[:30]),
     ):
         assert not map.same_as(other)
-        assert map.fingerprint() != other.fingerprint()
     # Two Python functions may differ on other rows.
     own, copied = (
         Nystrom.of(KernelFunction("callable", call=lambda a, b: float(a @ b)), rows[:9])
@@ -175,8 +173,6 @@ def test_maps_are_distinguished(rows):
 
 
 def test_invalid_kernels_and_landmarks_are_refused(rows):
-    with pytest.raises(ShapeError, match="4 columns, and the map was made for 5"):
-        Nystrom.of(RBF, rows[:9]).images(rows[:, :4])
     with pytest.raises(NotFiniteError, match="landmark 0"):
         Nystrom.of(KernelFunction("poly", gamma=1.0, degree=400), rows[:9] * 1e9)
     with pytest.raises(DataError, match="no positive eigenvalue"):

@@ -77,7 +77,6 @@ def test_a_wide_sketch_of_degree_1_is_exact():
 
 MAPS = {
     "waves": Fourier.of(RBF, 6, 100),
-    "waves about a shift": Fourier.of(RBF.with_shift(np.arange(6.0)), 6, 100),
     "waves of a Laplacian": Fourier.of(LAPLACIAN, 6, 100),
     "waves in float32": Fourier.of(RBF, 6, 100, dtype=np.float32),
     "a sketch": TensorSketch.of(POLY, 6, 100),
@@ -118,19 +117,12 @@ def test_laplacian_waves_in_float32_keep_all_digits(rows):
     np.testing.assert_allclose(found, exact_ones, atol=1e-7)
 
 
-def test_a_shift_changes_no_inner_product(rows):
-    one = Fourier.of(RBF, 6, 80).images(rows)
-    other = Fourier.of(RBF.with_shift(rows.mean(axis=0)), 6, 80).images(rows)
-    np.testing.assert_allclose(other @ other.T, one @ one.T, atol=1e-13)
-
-
 def test_seeds_and_sizes_distinguish_maps():
     for kind, kernel in ((Fourier, RBF), (TensorSketch, POLY)):
         map = kind.of(kernel, 6, 64, seed=3)
         assert map.same_as(kind.of(kernel, 6, 64, seed=3))
         for other in (kind.of(kernel, 6, 64, seed=4), kind.of(kernel, 6, 66, seed=3)):
             assert not map.same_as(other)
-            assert map.fingerprint() != other.fingerprint()
 
 
 @pytest.mark.parametrize(

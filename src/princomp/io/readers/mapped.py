@@ -45,9 +45,6 @@ class RowMap(Protocol):
     def images(self, rows: RowArray, out: FloatArray | None = None) -> FloatArray:
         """Images (m, D) of finite rows (m, p), written to ``out`` if it is given."""
 
-    def fingerprint(self) -> str:
-        """A string that identifies the map, so that a checkpoint resumes with the same map."""
-
 
 class Mapped(Source):
     """A source of the images of rows, computed chunk by chunk as the rows are read.

@@ -11,35 +11,32 @@ import numpy as np
 from princomp.engines import AbstractDeviceRows, DeviceRows, DistributedRows
 from princomp.errors import NotAvailableError
 from princomp.io import not_finite_error_in_source
+from princomp.kernel_pca.feature_maps.distributed import MappedRows
 from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
 from princomp.kernel_pca.feature_maps.fourier import Fourier
 from princomp.kernel_pca.feature_maps.nystrom import Nystrom
-from princomp.kernel_pca.functions import POLYNOMIALS
+from princomp.kernel_pca.functions import POLYNOMIALS, PRODUCT_KERNELS
 from princomp.linalg import FloatArray
-from princomp.summaries import DeviceBlock, Space, counted_rows, fault_in, first_fault, is_sparse
-
-_KERNELS = ("linear", "rbf", *POLYNOMIALS, "sigmoid", "cosine")
+from princomp.summaries import DeviceBlock, Space, as_dense, counted_rows, fault_in, first_fault
 
 _ImageFunction = Callable[[Any], Any]
 
 
 @dataclass(kw_only=True, eq=False)
-class MappedOnDevice(AbstractDeviceRows):
+class MappedOnDevice(MappedRows, AbstractDeviceRows):
     """Images of rows whose blocks are on a device.
 
     Parameters
     ----------
-    origin : AbstractDeviceRows
-    map : FeatureMap
     images : callable
         Maps a block on the device.
-    allow_missing : bool
     """
 
     origin: AbstractDeviceRows
-    map: FeatureMap
     images: _ImageFunction
-    allow_missing: bool = False
+
+    has_chunks = False
+    reduce = AbstractDeviceRows.reduce
 
     def blocks(self, step: int) -> Iterator[DeviceBlock]:
         """Map blocks of at most ``step`` rows.
@@ -56,14 +53,8 @@ class MappedOnDevice(AbstractDeviceRows):
                 error = fault_in(space, block, self.allow_missing)
                 if error is not None:
                     raise not_finite_error_in_source(origin, error, columns=origin.columns)
-            stop = block.start + block.rows.shape[0]
-            weights = block.weights if self.weights is None else self.weights[block.start : stop]
             images = self.images(space.xp.astype(block.rows, dtype, copy=False))
-            yield DeviceBlock(block.start, images, weights)
-
-    def fingerprint(self) -> tuple[str, ...]:
-        """Return checksums of the rows and their weights, and the name of the map."""
-        return (*self.origin.fingerprint(), *super().fingerprint(), self.map.fingerprint())
+            yield block._replace(rows=images)
 
 
 def mapped_on_device(fields: dict[str, Any]) -> MappedOnDevice:
@@ -114,14 +105,14 @@ def sample_on_device(
 
 
 def _image_function(map: FeatureMap, space: Space) -> _ImageFunction:
-    if isinstance(map, Nystrom) and map.kernel.name in _KERNELS:
+    if isinstance(map, Nystrom) and map.kernel.uses_products:
         return _nystrom_images(map, space)
     if isinstance(map, Fourier):
         return _fourier_images(map, space)
     raise NotAvailableError(
         f"the {map.kind} map of kernel {map.kernel.name!r} is not computed on {space.name}",
-        hint=f"copy the rows to the host, or choose a kernel among {', '.join(_KERNELS)} with "
-        "landmarks, or random Fourier features",
+        hint="copy the rows to the host, or choose a kernel among "
+        f"{', '.join(PRODUCT_KERNELS)} with landmarks, or random Fourier features",
     )
 
 
@@ -131,7 +122,7 @@ def _nystrom_images(map: Nystrom, space: Space) -> _ImageFunction:
     weights, shift = space.put(map.weights, map.dtype), None
     cosine = kernel.name == "cosine"
     points = kernel.sides(map.points).right if cosine else map.points
-    points = points.toarray() if is_sparse(points) else points
+    points = as_dense(points)
     if kernel.shift is not None:
         points, shift = points - kernel.shift, space.put(kernel.shift)
     if kernel.divisors is not None and not cosine:  # the sides of a cosine are already divided
@@ -178,11 +169,8 @@ def _fourier_images(map: Fourier, space: Space) -> _ImageFunction:
     xp, dtype = space.xp, space.dtype(map.dtype)
     work_dtype = space.dtype(map.precision)
     waves = space.put(map.waves, map.precision)
-    shift = None if map.kernel.shift is None else space.put(map.kernel.shift)
 
     def images(rows: Any) -> Any:
-        if shift is not None:
-            rows = xp.astype(rows, space.doubles, copy=False) - shift
         angles = xp.matmul(xp.astype(rows, work_dtype, copy=False), waves)
         both = xp.concat([xp.cos(angles), xp.sin(angles)], axis=1)
         return xp.astype(both, dtype, copy=False) * map.factor

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
 from princomp.engines import DistributedRows, PartialResult, RunContext, SummaryKind, as_distributed
-from princomp.errors import NotAvailableError, NotFiniteError, ShapeError
-from princomp.io import (
-    Chunk,
-    FileState,
-    Mapped,
-    RowPlace,
-    Source,
-    images_of,
-    not_finite_error,
-    not_finite_error_in_source,
-)
+from princomp.errors import NotFiniteError
+from princomp.io import Chunk, FileState, Mapped, Source, images_of, not_finite_error_in_source
 from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
 from princomp.summaries import Weights, is_added_in_place
 
@@ -40,15 +30,12 @@ def mapped(rows: object, map: FeatureMap, *, allow_missing: bool = False) -> Sou
 
     Raises
     ------
-    ShapeError
-        If the rows do not have the columns of the map.
     NotAvailableError
         For an array on a device, and a map that is not implemented there.
     """
     distributed = as_distributed(rows)
     if distributed is None:
         return Mapped(rows, map, allow_missing=allow_missing)
-    map.check_columns(distributed.p)
     fields: dict[str, Any] = {
         "engine": distributed.engine,
         "rows": distributed.rows,
@@ -108,7 +95,7 @@ class MappedRows(DistributedRows):
     origin : DistributedRows
     map : FeatureMap
     allow_missing : bool
-        Whether rows with missing cells get images of NaN in ``map_rows`` and ``chunks``.
+        Whether rows with missing cells get images of NaN in ``chunks``.
     """
 
     origin: DistributedRows
@@ -130,22 +117,13 @@ class MappedRows(DistributedRows):
             raise not_finite_error_in_source(origin, error, columns=origin.columns) from None
 
     def weighted(self, weights: Any) -> Self:
-        """Return the rows with frequencies, which may be one of their columns.
+        """Return the rows with frequencies.
 
         Raises
         ------
         ShapeError, ParameterError
         """
-        origin = self.origin.weighted(weights)
-        if origin.p != self.map.p:
-            raise ShapeError(
-                f"without the weights the rows have {origin.p} columns, and the map was made for "
-                f"{self.map.p}",
-                place={"parameter": "sample_weight"},
-                hint="make the map for the rows without the weights, and weight them before: "
-                "mapped(rows.weighted(…), map)",
-            )
-        return replace(self, origin=origin)
+        return replace(self, origin=self.origin.weighted(weights))
 
     @property
     def has_chunks(self) -> bool:
@@ -156,27 +134,6 @@ class MappedRows(DistributedRows):
     def has_weights(self) -> bool:
         """Whether the rows have frequencies."""
         return self.origin.has_weights
-
-    def fingerprint(self) -> tuple[str, ...]:
-        """Return the names that the engine gives to the rows, and the name of the map."""
-        return (*self.origin.fingerprint(), self.map.fingerprint())
-
-    def with_output(self, frame: str) -> Self:
-        """Return the same rows, whose ``map_rows`` gives another kind of table."""
-        return replace(self, origin=self.origin.with_output(frame))
-
-    def map_rows(
-        self, function: Callable[[Any], Any], names: tuple[str, ...], dtype: np.dtype[Any]
-    ) -> Any:
-        """Apply ``function`` to the images of each partition, lazily."""
-        apply = partial(
-            _apply_to_images,
-            function=function,
-            map=self.map,
-            allow_missing=self.allow_missing,
-            columns=self.origin.columns,
-        )
-        return self.origin.map_rows(apply, names, dtype)
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Yield images of the rows, which the engine brings to this process."""
@@ -190,40 +147,6 @@ class MappedRows(DistributedRows):
             yield Chunk(images, chunk.ids)
             start += chunk.data.shape[0]
 
-    def tiles(self, *, complete: bool) -> Any:
-        """Refuse: tiles of a scatter are summed from columns of the engine's table, not images.
-
-        Raises
-        ------
-        NotAvailableError
-        """
-        raise NotAvailableError(
-            f"the scatter of {self.p:,} features cannot be summed in tiles on {self.engine}",
-            place={"parameter": "svd_solver"},
-            hint="use svd_solver='krylov' with a whole number of components, or fewer landmarks "
-            "or features",
-        )
-
-    def place_of(self, row: int) -> RowPlace:
-        """Return the place of a row."""
-        return self.origin.place_of(row)
-
     def file_states(self) -> tuple[FileState, ...]:
         """Return the files that the rows are read from."""
         return self.origin.file_states()
-
-
-def _apply_to_images(
-    rows: Any,
-    *,
-    function: Callable[[Any], Any],
-    map: FeatureMap,
-    allow_missing: bool,
-    columns: tuple[str, ...] | None,
-) -> Any:
-    """Apply a function to the images of the rows of a partition."""
-    try:
-        images = images_of(map, rows, allow_missing=allow_missing)
-    except NotFiniteError as error:
-        raise not_finite_error(rows, error, columns=columns) from None
-    return function(images)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from princomp.errors import ShapeError
 from princomp.io import RowArray
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.linalg import FloatArray, cached_property, empty, one_blas_thread, stored_fields
@@ -25,7 +23,7 @@ class FeatureMap:
     """A map from rows (m, p) to images (m, D), with z(x)ᵀz(y) near k(x, y).
 
     A subclass defines ``kind``, ``width``, ``bytes_per_thread``, ``_map_block`` and a constructor
-    ``of`` (from landmarks or a seed). Its fields in model files are listed in ``fit_contents.py``.
+    ``of`` (from landmarks or a seed). Its fields in model files are listed in ``contents.py``.
 
     Laws
     ----
@@ -70,14 +68,8 @@ class FeatureMap:
             Finite: for a row with NaN the image is NaN, or the kernel raises an error.
         out : ndarray of shape (m, D), optional
             The result, in C order.
-
-        Raises
-        ------
-        ShapeError
-            For another number of columns.
         """
-        n, p = rows.shape
-        self.check_columns(p)
+        n = rows.shape[0]
         if out is None:
             out = empty((n, self.width), self.dtype)
         # The NumPy fallback of the products calls BLAS, whose threads would split the sums.
@@ -88,14 +80,6 @@ class FeatureMap:
                 block = block if is_sparse(block) else np.ascontiguousarray(block)
                 self._map_block(block, out[start : start + BLOCK_ROWS])
         return out
-
-    def check_columns(self, p: int) -> None:
-        """Raise ShapeError for rows with another number of columns."""
-        if p != self.p:
-            raise ShapeError(
-                f"rows have {p} columns, and the map was made for {self.p}",
-                hint="pass the columns that the map was made for, in their order",
-            )
 
     def _map_block(self, rows: RowArray, out: FloatArray) -> None:
         """Write the images of at most ``BLOCK_ROWS`` rows."""
@@ -109,29 +93,20 @@ class FeatureMap:
         return {name: array for name, array in optional.items() if array is not None}
 
     @cached_property
-    def _digest(self) -> str:
+    def _identity(self) -> list[Any]:
+        """What determines the images of rows; arrays by their digests."""
         kernel = self.kernel
-        values = [self.kind, self.p, self.width, self.dtype.name, kernel.name, repr(kernel.gamma)]
-        values += [repr(float(kernel.degree)), repr(float(kernel.coef0)), repr(kernel.parameters)]
-        hasher = hashlib.sha256(json.dumps([*values, *self._more_identity()]).encode())
-        for name, array in sorted(self.arrays().items()):
-            hasher.update(f"{name} {array.shape} {array.dtype}".encode())
-            hasher.update(np.ascontiguousarray(array).tobytes())
-        return hasher.hexdigest()[:16]
-
-    def _more_identity(self) -> list[Any]:
-        """Return further plain values in which maps may differ."""
-        return []
-
-    def fingerprint(self) -> str:
-        """Identify the map, for example in a checkpoint."""
-        return f"{self.kind} map of digest {self._digest}"
+        values = [type(self), self.p, self.width, self.dtype, kernel.name, kernel.gamma]
+        values += [kernel.degree, kernel.coef0, kernel.call, repr(kernel.parameters)]
+        arrays = {
+            name: (array.shape, array.dtype, sha256(np.ascontiguousarray(array).data).digest())
+            for name, array in self.arrays().items()
+        }
+        return [*values, arrays, getattr(self, "seed", None)]
 
     def same_as(self, other: FeatureMap) -> bool:
         """Whether both compute the same images, so that their sums may be added."""
-        if type(self) is not type(other) or self.kernel.call is not other.kernel.call:
-            return False
-        return self._digest == other._digest
+        return self._identity == other._identity
 
     __getstate__ = stored_fields  # cached properties are computed again
 
@@ -176,6 +151,3 @@ class RandomMap(FeatureMap):
             For a kernel without such features, or too few coordinates.
         """
         return cls(kernel, p, np.dtype(dtype), cls._draw_count(kernel, width), seed)
-
-    def _more_identity(self) -> list[Any]:
-        return [self.seed]

@@ -95,7 +95,7 @@ class Fourier(RandomMap):
 
     @property
     def bytes_per_thread(self) -> int:
-        """Bytes of the angles of a block, and of its shifted rows."""
+        """Bytes of the angles of a block, and of a copy of its rows."""
         return 8 * BLOCK_ROWS * (2 * self.count + 2 * self.p)
 
     @property
@@ -110,36 +110,23 @@ class Fourier(RandomMap):
 
     @cached_property
     def waves(self) -> FloatArray:
-        """W (p, D/2), in float64."""
+        """W (p, D/2), in the precision of angles."""
         gamma = float(self.kernel.gamma or 0.0)
         unit_waves = _random_waves(self.p, self.count, self.seed, self.kernel.name)
         waves = unit_waves * (gamma if self.kernel.name == "laplacian" else np.sqrt(gamma))
         # The angles of scaled rows.
         divisors = self.kernel.divisors
-        return waves if divisors is None else waves / divisors[:, None]
-
-    @cached_property
-    def _waves(self) -> FloatArray:
-        return self.waves.astype(self.precision, copy=False)
+        waves = waves if divisors is None else waves / divisors[:, None]
+        return waves.astype(self.precision, copy=False)
 
     @cached_property
     def _waves_factor(self) -> RightFactor:
-        return RightFactor(self._waves)
-
-    @cached_property
-    def _shift_angles(self) -> FloatArray:
-        assert self.kernel.shift is not None
-        return self.kernel.shift @ self.waves
+        return RightFactor(self.waves)
 
     def _map_block(self, rows: RowArray, out: FloatArray) -> None:
-        shift = self.kernel.shift
-        if is_sparse(rows) and shift is not None:
-            angles = rows @ self.waves - self._shift_angles
-        elif is_sparse(rows):
-            angles = rows @ self._waves
+        if is_sparse(rows):
+            angles = rows @ self.waves
         else:
-            if shift is not None:
-                rows = rows.astype(np.float64) - shift
             angles = self._waves_factor.times(rows.astype(self.precision, copy=False))
         # In the precision of the angles: rounding large ones first would lose digits.
         out[:, : self.count] = np.cos(angles)

@@ -15,9 +15,7 @@ from princomp.io import RowArray, RowData, Source, not_finite_error, rows_of
 from princomp.kernel_pca.feature_maps.row_samples import sample_rows
 from princomp.kernel_pca.functions import KernelFunction, Sides
 from princomp.linalg import FloatArray, eigh, empty, slices
-from princomp.summaries import Weights, first_not_finite, is_sparse
-
-RULES = ("uniform", "kmeans", "leverage")
+from princomp.summaries import Weights, first_not_finite, is_sparse, stored_values
 
 # Size of the sample for centres and leverage scores: rows for each landmark, and minimum.
 _ROWS_PER_LANDMARK, _MIN_SAMPLE = 10, 5_000
@@ -73,23 +71,12 @@ def landmarks(
     """
     if not isinstance(rule, str):
         return _checked_points(rule, rows.shape[1]), rows
-    check_rule(rule)
     n_rows = count if rule == "uniform" else max(_ROWS_PER_LANDMARK * count, _MIN_SAMPLE)
     sample, rows = sample_rows(rows, n_rows, seed=seed, drop=drop, weights=weights)
     if sample.shape[0] > count:
         choose = _kmeans_centres if rule == "kmeans" else _sample_by_leverage
         sample = choose(sample, count, kernel, seed)
     return sample, rows
-
-
-def check_rule(rule: str) -> None:
-    """Raise ParameterError for a rule that is not known."""
-    if rule not in RULES:
-        raise ParameterError(
-            f"landmarks={rule!r} is not known",
-            place={"parameter": "landmarks"},
-            hint=f"landmarks must be one of {', '.join(map(repr, RULES))}, or an array",
-        )
 
 
 def _checked_points(points: npt.ArrayLike, p: int) -> RowArray:
@@ -106,8 +93,7 @@ def _checked_points(points: npt.ArrayLike, p: int) -> RowArray:
             place={"parameter": "landmarks"},
             hint=f"pass an array of shape (m, {p})",
         )
-    values = found.data if is_sparse(found) else found
-    if not np.isfinite(values).all():
+    if not np.isfinite(stored_values(found)).all():
         raise not_finite_error(found, first_not_finite(found))
     return found.copy()  # the caller may change theirs
 

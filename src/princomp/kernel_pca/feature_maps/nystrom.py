@@ -25,6 +25,8 @@ from princomp.linalg import EPS, FloatArray, cached_property
 from princomp.solvers import eigenpairs
 from princomp.summaries import is_sparse
 
+# A variance below this share of k(x, x) may be rounding.
+ROUNDING = 1e-10
 # Images are in float64 if float32 would leave out more than this share of the variance.
 _MAX_LEFT_OUT = 1e-4
 # Number of landmarks from which their variance is estimated.
@@ -173,7 +175,7 @@ class Nystrom(FeatureMap):
         """
         lost = self.kernel.diagonal(rows) - (self.images(rows).astype(np.float64) ** 2).sum(axis=1)
         some = self.points[sampled_rows(self.m, _SAMPLE_ROWS)]
-        total = max(_variance(self.kernel, rows), _variance(self.kernel, some))
+        total = max(variance(self.kernel, rows), variance(self.kernel, some))
         return float(lost.mean()) / total if total > 0.0 else 0.0
 
     def arrays(self) -> dict[str, Any]:
@@ -185,7 +187,7 @@ class Nystrom(FeatureMap):
         }
 
 
-def _variance(kernel: KernelFunction, rows: RowArray) -> float:
+def variance(kernel: KernelFunction, rows: RowArray) -> float:
     """Compute the variance of rows in the feature space, about their mean."""
     sides = kernel.sides(rows.astype(np.float64))
     return float(kernel.diagonal(rows).mean() - kernel.tile(sides, sides).mean())

@@ -12,15 +12,15 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from princomp.core import PCAParameters, plan_table
+from princomp.core import PCAParameters, array_like, check_parameter, one_of, plan_table
 from princomp.engines import DistributedRows
 from princomp.errors import MemoryLimitError, ParameterError, PrincompError
 from princomp.io import RowArray, RowData, Source
 from princomp.kernel_pca.feature_maps.distributed import mapped
 from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
 from princomp.kernel_pca.feature_maps.fourier import Fourier
-from princomp.kernel_pca.feature_maps.landmarks import check_rule, landmarks
-from princomp.kernel_pca.feature_maps.nystrom import Nystrom
+from princomp.kernel_pca.feature_maps.landmarks import landmarks
+from princomp.kernel_pca.feature_maps.nystrom import ROUNDING, Nystrom, variance
 from princomp.kernel_pca.feature_maps.row_samples import ROWS_READ_PER_ROW, sample_rows
 from princomp.kernel_pca.feature_maps.tensor_sketch import TensorSketch
 from princomp.kernel_pca.feature_space.matrix import centring_cancels
@@ -32,12 +32,11 @@ from princomp.summaries import Weights
 
 M = TypeVar("M", bound=FeatureMap)
 
+_LANDMARKS = one_of("uniform", "kmeans", "leverage") | array_like("an array of shape (m, p)")
 # Maximum number of landmarks or features m: eigenvalues of an m × m matrix take m³ operations.
 MAX_COUNT = 4096
 # The first number to try: at least _MIN_COUNT, and at least _COUNT_PER_COMPONENT per component.
 _MIN_COUNT, _COUNT_PER_COMPONENT = 50, 4
-# A variance below this share of k(x, x) may be rounding.
-_ROUNDING = 1e-10
 # Rounding error of K, far from the origin, that would show in the estimated error of features.
 _LARGE_ENTRY_ERROR = 1e-3
 # Measured: an exact search for a few components of n rows is faster than m landmarks from
@@ -86,6 +85,7 @@ def prepare_map(rows: RowData, parameters: KernelParameters, weights: Weights) -
             return sized_random_map(rows, kernel, parameters, weights)
         map = random_map(kernel, rows.shape[1], count, seed=seed, dtype=rows.dtype)
         return PreparedMap(map, rows, float("nan"), (f"{map.width:,} features",))
+    check_parameter("landmarks", rule, _LANDMARKS)
     if isinstance(count, str) and not given:
         return sized_nystrom_map(rows, kernel, parameters, weights)
     number = 1 if isinstance(count, str) else count  # ignored if the landmarks are given
@@ -104,14 +104,11 @@ def missing_share(map: FeatureMap, rows: RowArray) -> float:
     more variance if the kernel is not positive semi-definite. NaN if the variance is so small that
     it may be rounding.
     """
-    kernel = map.kernel
-    sides = kernel.sides(rows.astype(np.float64))
-    mean_diagonal = float(kernel.diagonal(rows).mean())
-    total = mean_diagonal - float(kernel.tile(sides, sides).mean())
+    total, size = variance(map.kernel, rows), float(map.kernel.diagonal(rows).mean())
     images = map.images(rows).astype(np.float64)
     images -= images.mean(axis=0)
     captured = float(np.einsum("ij,ij->", images, images)) / len(images)
-    return abs(1.0 - captured / total) if total > _ROUNDING * mean_diagonal else float("nan")
+    return abs(1.0 - captured / total) if total > ROUNDING * size else float("nan")
 
 
 def kernel_error(map: FeatureMap, rows: RowArray) -> float:
@@ -153,7 +150,6 @@ def sized_nystrom_map(
     min_count, max_count = _count_bounds(rows, parameters)
     seed, rule = parameters.seed, parameters.landmarks
     assert isinstance(rule, str)  # landmarks that are given have a number
-    check_rule(rule)
     sample, rows = sample_rows(
         rows, max_count + _HELD_OUT, seed=seed, drop=parameters.drop, weights=weights
     )
@@ -180,8 +176,7 @@ def sized_nystrom_map(
     found = f"{map.m:,} landmarks leave out {share:.2g} of the variance"
     if math.isnan(share):
         found = f"{map.m:,} landmarks: the variance is too close to rounding to estimate the error"
-    shortfall = f"{map.m:,} landmarks: {share:.2g} of the variance is missing"
-    notes = _notes(found, shortfall, share, parameters)
+    notes = _notes(found, share, parameters)
     return PreparedMap(map, rows, share, notes + _note_of_exact_fit(rows, map.m, parameters))
 
 
@@ -217,8 +212,7 @@ def sized_random_map(
 
     map, error = _double_until_enough(make_map, bounds, rows, parameters)
     found = f"{map.width:,} features: estimated relative error of the kernel matrix {error:.2g}"
-    shortfall = f"{map.width:,} features: the error of the kernel matrix is {error:.2g}"
-    return PreparedMap(map, rows, error, _notes(found, shortfall, error, parameters))
+    return PreparedMap(map, rows, error, _notes(found, error, parameters))
 
 
 def _double_until_enough(
@@ -247,13 +241,11 @@ def _double_until_enough(
     return map, error
 
 
-def _notes(
-    found: str, shortfall: str, error: float, parameters: KernelParameters
-) -> tuple[str, ...]:
+def _notes(found: str, error: float, parameters: KernelParameters) -> tuple[str, ...]:
     """Return the note of a map, and a second one if its error exceeds the tolerance."""
     tolerance = parameters.approximation_tol
     if error > tolerance:
-        return found, f"{shortfall}, more than the tolerance of {tolerance:g}"
+        return found, f"this is more than the tolerance of {tolerance:g}"
     return (found,)
 
 

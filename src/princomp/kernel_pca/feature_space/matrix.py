@@ -18,7 +18,7 @@ import numpy as np
 
 from princomp.errors import NotFiniteError, row_words, warn
 from princomp.io import RowArray
-from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, check_values
+from princomp.kernel_pca.functions import KernelFunction, check_values
 from princomp.kernels import sampled_rows
 from princomp.linalg import EPS, FloatArray, empty, for_each, map_in_order, one_blas_thread, slices
 from princomp.summaries import Weights, is_sparse
@@ -422,11 +422,9 @@ def _check_finite(sums: FloatArray, function: KernelFunction) -> None:
     """Refuse a kernel matrix with values that are not finite, given the sums of its columns."""
     if not np.isfinite(sums).all():
         row = int(np.argmin(np.isfinite(sums)))
-        hint = "scale the columns (or lower gamma or degree), so that its values stay in range"
-        if function.name in POLYNOMIALS and function.degree % 1:
-            hint = "use a whole degree, or a larger coef0: negative numbers have no such power"
         raise NotFiniteError(
             f"the kernel {function.name!r} of {row_words(row)} with the other rows is not finite",
             place={"row": row},
-            hint=hint,
+            hint="scale the columns (or lower gamma or degree), so that its values stay in range; "
+            "a fractional degree needs a larger coef0: negative numbers have no such power",
         )

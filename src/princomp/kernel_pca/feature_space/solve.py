@@ -92,24 +92,17 @@ def solve(matrix: CentredMatrix, parameters: KernelParameters) -> Solution:
     if width:
         with one_blas_thread():  # BLAS's idle threads would slow down those of the products
             result = _solve_lanczos(matrix, n_components, parameters.tol, memory, width)
+    spectrum, products = result or (_solve_dense(matrix, n_components), 0)
+    _warn_if_share_is_missed(matrix, spectrum, n_components)
     if result is None:
-        spectrum = _solve_dense(matrix, n_components)
         reason = f"{spectrum.k} of {n:,} components are many"
-        if width and isinstance(n_components, float):
-            reason = (
-                f"{100 * n_components:g}% of the variance needs more than {_MAX_LANCZOS_SHARE:.0%} "
-                f"of {n:,} components"
-            )
-        elif parameters.solver == "eigh":
+        if parameters.solver == "eigh":
             reason = "eigen_solver='dense' was requested"
         elif negative:
             reason = "the kernel matrix has negative eigenvalues, and its trace is negative"
         elif n <= _SMALL_ROWS:
             reason = f"only {n:,} rows"
-        _warn_if_share_is_missed(matrix, spectrum, n_components)
         return Solution(spectrum, "eigh", reason, _dense_bytes(n))
-    spectrum, products = result
-    _warn_if_share_is_missed(matrix, spectrum, n_components)
     kept = "all" if matrix.kept_share == 1.0 else f"{matrix.kept_share:.0%}"
     reason = f"{spectrum.k} of {n:,} components in {products} products, {kept} of the tiles kept"
     space = search_space_size(n, spectrum.k, memory // 2)

@@ -8,7 +8,6 @@ from typing import Self
 import numpy as np
 
 from princomp.kernel_pca.feature_space.expansion import Expansion
-from princomp.kernel_pca.pre_images.pre_image import checked_scores
 from princomp.linalg import FloatArray
 from princomp.summaries import is_sparse
 
@@ -42,5 +41,4 @@ class Linear:
 
     def rows(self, scores: FloatArray) -> FloatArray:
         """Compute rows (n, p) from scores (n, k), in their precision."""
-        scores = checked_scores(scores, len(self.axes))
         return (scores @ self.axes + self.mean).astype(scores.dtype, copy=False)

@@ -26,15 +26,14 @@ def _determines_distances(function: KernelFunction) -> bool:
     return (function.name == "rbf" or odd) and (function.gamma or 0.0) > 0
 
 
-# The learned map evaluates the kernel between scores, and some scores are always negative, because
-# their mean is zero.
-WITHOUT_PRE_IMAGES = ("chi2", "additive_chi2")
 # For each method, the kernels that it supports: in words, and as a condition on the kernel and its
 # parameters.
 METHODS: dict[str, tuple[str, Callable[[KernelFunction], bool]]] = {
+    # The learned map evaluates the kernel between scores, and some scores are always negative,
+    # because their mean is zero.
     "ridge": (
         "every kernel of rows except 'chi2' and 'additive_chi2', which take no negative scores",
-        lambda function: function.name not in ("precomputed", *WITHOUT_PRE_IMAGES),
+        lambda function: function.name not in ("precomputed", "chi2", "additive_chi2"),
     ),
     "fixed_point": (
         "'linear', 'rbf' and 'poly'",
@@ -58,12 +57,14 @@ def check_method(method: str, function: KernelFunction, parameter: str = "pre_im
     if _supports(method, function):
         return
     degree = f" with degree {function.degree:g}" if function.name in POLYNOMIALS else ""
-    others = [repr(other) for other in methods_for(function)]
+    hint = f"leave {parameter} out (in tune, use by='reconstruction'), or use another kernel"
+    if others := methods_for(function):
+        hint = f"use pre_image={' or '.join(map(repr, others))}"
     raise ParameterError(
         f"pre_image={method!r} does not work for kernel {function.name!r}{degree}: it works for "
         f"{METHODS[method][0]}",
         place={"parameter": parameter},
-        hint=f"use pre_image={' or '.join(others)}" if others else f"leave {parameter} out",
+        hint=hint,
     )
 
 

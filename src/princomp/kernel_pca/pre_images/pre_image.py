@@ -1,4 +1,4 @@
-"""What pre-image methods share: their protocol, checks, and the points nearest to projections."""
+"""What pre-image methods share: their protocol, and the points nearest to projections."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import NDArray
 
-from princomp.errors import DataError, NotFiniteError, ShapeError, row_words
+from princomp.errors import DataError
 from princomp.io import RowArray
 from princomp.kernel_pca.feature_space.expansion import Expansion
 from princomp.linalg import (
@@ -32,39 +31,13 @@ class PreImages(Protocol):
 
     Laws
     ----
+    - Scores are finite, of float32 or float64: ``inverse_transform`` checks them.
     - The result of ``rows`` has the precision of the scores and the units of the data.
     - A row of the result depends on the scores of that row only.
-    - A wrong number of scores per row raises ShapeError, and scores that are not finite raise
-      NotFiniteError.
     """
 
     def rows(self, scores: FloatArray) -> FloatArray:
         """Compute rows (n, p) whose images lie near the projections with scores (n, k)."""
-
-
-def checked_scores(scores: npt.ArrayLike, k: int) -> FloatArray:
-    """Convert scores (n, k) to an array of float32 or float64.
-
-    Raises
-    ------
-    ShapeError, NotFiniteError
-    """
-    array = np.asarray(scores)
-    if array.dtype not in (np.float32, np.float64):
-        array = array.astype(np.float64)
-    if array.ndim != 2 or array.shape[1] != k:
-        raise ShapeError(
-            f"scores have shape {array.shape}, and there are {k} components",
-            hint=f"give an array of shape (n, {k})",
-        )
-    if not np.isfinite(array).all():
-        row, column = np.argwhere(~np.isfinite(array))[0].tolist()
-        raise NotFiniteError(
-            f"score {column} of {row_words(row)} is {array[row, column]}",
-            place={"row": row, "column": column},
-            hint="remove rows whose scores are not finite",
-        )
-    return array
 
 
 def dense_points(points: RowArray) -> FloatArray:
@@ -167,7 +140,6 @@ class Nearest:
         int
             Sum of the counts.
         """
-        scores = checked_scores(scores, self.expansion.k)
         points, shift = self.points, self.expansion.function.shift
         self.residual_squares  # noqa: B018  (computed before threads use it)
         out = empty((len(scores), points.shape[1]), dtype=scores.dtype)

@@ -16,7 +16,7 @@ from princomp.errors import DataError, MemoryLimitError, PrincompError
 from princomp.io import RowArray
 from princomp.kernel_pca.feature_space.expansion import map_tiles
 from princomp.kernel_pca.functions import KernelFunction
-from princomp.kernel_pca.pre_images.pre_image import checked_scores, dense_points
+from princomp.kernel_pca.pre_images.pre_image import dense_points
 from princomp.linalg import (
     FloatArray,
     Weights,
@@ -122,7 +122,6 @@ class Ridge:
 
     def rows(self, scores: FloatArray) -> FloatArray:
         """Compute rows (m, p) from scores (m, k), in their precision."""
-        scores = checked_scores(scores, self.scores.shape[1])
         made = map_tiles(
             self.function,
             scores,
