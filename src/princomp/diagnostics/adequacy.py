@@ -126,23 +126,12 @@ def bartlett(model: PCA) -> Bartlett:
     n = fitted.row_count("degrees of freedom")
     correlation = _correlation(model, fitted)
     p = fitted.p
-    rows = min(n, fitted.analysed.count)
-    faded = (
-        ""
-        if fitted.faded_by is None
-        else "; with decay, the sum of the weights is the number of rows"
-    )
-    if rows <= p:
-        raise ShapeError(
-            f"{rows:g} rows of {p} columns always have a singular correlation matrix",
-            hint=f"the test needs more rows than columns{faded}",
-        )
-    factor = n - 1.0 - (2 * p + 5) / 6.0
-    if factor <= 0:
-        raise ShapeError(
-            f"{n:g} rows are too few for Bartlett's test of {p} columns",
-            hint=f"the test needs at least {int(1 + (2 * p + 5) / 6) + 1} rows{faded}",
-        )
+    rows, factor = min(n, fitted.analysed.count), n - 1.0 - (2 * p + 5) / 6.0
+    if rows <= p or factor <= 0:
+        hint = f"the test needs at least {p + 1} rows"
+        if fitted.faded_by is not None:
+            hint += "; with decay, the sum of the weights is the number of rows"
+        raise ShapeError(f"{rows:g} rows are too few for a test of {p} columns", hint=hint)
     _warn_of_filled_cells(fitted, "Bartlett's test rejects too often")
     if fitted.faded_by is None:
         warn_of_sum_of_weights(fitted.n_samples, n)

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from princomp.core import (
     check_index,
+    check_parameter,
     checked_weights,
     fitted_model,
-    is_number,
+    one_of,
     renamed_parameters,
     warn_of_fractional_weights,
+    whole_number,
 )
 from princomp.diagnostics.arguments import check_repeatable, checked_level
 from princomp.diagnostics.bootstrap_result import Bootstrap
 from princomp.diagnostics.models import not_a_pca
 from princomp.diagnostics.resampling import bootstrap_rows
 from princomp.engines import DistributedRows, ProgressCallback, drop_incomplete
-from princomp.errors import NotAvailableError, ParameterError, invalid_value, warn
+from princomp.errors import NotAvailableError, ParameterError, warn
 from princomp.estimators import PCA
 from princomp.io import Source, read_whole
 from princomp.linalg import FloatArray
 from princomp.summaries import SampleWeight, is_sparse
-
-_ALIGNMENTS = ("signs", "procrustes")
 
 
 @renamed_parameters(seed="random_state")
@@ -126,15 +125,10 @@ def bootstrap(
 
 
 def _check_arguments(n: object, seed: object, level: object, align: object) -> None:
-    if not is_number(n, Integral) or n < 2:  # type: ignore[operator]
-        raise invalid_value("n", n, "a whole number of at least 2", "1000 is usual")
-    if seed is not None and (not is_number(seed, Integral) or seed < 0):  # type: ignore[operator]
-        hint = "None gives other resamples each time"
-        raise invalid_value("random_state", seed, "a whole number of at least 0, or None", hint)
+    check_parameter("n", n, whole_number(2))
+    check_parameter("random_state", seed, whole_number(0) | one_of(None))
     checked_level(level)
-    if align not in _ALIGNMENTS:
-        hint = "'procrustes' measures the stability of the space of all components"
-        raise invalid_value("align", align, " or ".join(map(repr, _ALIGNMENTS)), hint)
+    check_parameter("align", align, one_of("signs", "procrustes"))
 
 
 def _in_order(model: object, X: object) -> tuple[PCA | None, object]:

@@ -11,9 +11,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.diagnostics.models import feature_names
+from princomp.core import fitted_model
 from princomp.diagnostics.tables import frame_of, is_missing
 from princomp.errors import ColumnError, NotFiniteError, ParameterError, ShapeError, row_words
+from princomp.estimators import TableEstimator
 from princomp.io import (
     Origin,
     has_named_columns,
@@ -51,7 +52,7 @@ class ExtraColumn:
 
 
 def take_named_columns(
-    model: object, X: object, given: Any, what: str = "groups", source: object = None
+    model: TableEstimator[Any], X: object, given: Any, what: str = "groups", source: object = None
 ) -> tuple[Any, Any]:
     """Look up values that are given as names of columns of X; remove these columns from X.
 
@@ -84,7 +85,7 @@ def take_named_columns(
         if not is_list_of_text or len(set(given)) < len(given):
             return given, X
     values = {name: named_column(X if source is None else source, name, what) for name in names}
-    for name in set(names) - set(feature_names(model) or ()):
+    for name in set(names) - set(fitted_model(model).schema.names or ()):
         X = without_column(X, name)
     return values, X
 

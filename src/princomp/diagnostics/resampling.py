@@ -105,9 +105,7 @@ def bootstrap_rows(
     limits = ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
     intervals = [np.quantile(values, limits, axis=0) for values in quantities]
     errors = [_standard_deviations(values) for values in quantities]
-    names = model.schema.names
-    columns = None if names is None else tuple(map(str, names))
-    results: Any = (*intervals, *errors, angles, space_angles, columns)
+    results: Any = (*intervals, *errors, angles, space_angles, model.schema.names)
     return Bootstrap(n, level, align, fitted.variances, fitted.rates, loadings, *results)
 
 
@@ -118,7 +116,7 @@ def _standard_deviations(values: FloatArray) -> FloatArray:
 
 
 def quick_bootstrap(
-    model: PCAModel, rows: int, compute: Callable[[int], Bootstrap]
+    model: PCAModel, rows: int, compute: Callable[..., Bootstrap]
 ) -> tuple[Bootstrap | None, str]:
     """Compute a bootstrap that was not requested, if that takes less than about half a second.
 
@@ -128,7 +126,7 @@ def quick_bootstrap(
     rows : int
         Number of rows.
     compute : callable
-        Computes a bootstrap with a given number of resamples.
+        ``compute(n=…)`` computes a bootstrap with a given number of resamples.
 
     Returns
     -------
@@ -142,7 +140,7 @@ def quick_bootstrap(
     if _QUICK_RESAMPLES * (rows * (p**2 + _DRAW_COST) + _EIGH_COST * p**3) > _QUICK_COST:
         return None, "slow"
     try:
-        return compute(_QUICK_RESAMPLES), ""
+        return compute(n=_QUICK_RESAMPLES), ""
     except PrincompError as error:
         return None, error.message
 
