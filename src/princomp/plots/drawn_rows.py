@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core import fitted_model
+from princomp.core import check_parameter, fitted_model, one_of
 from princomp.diagnostics import (
     Names,
     RowReader,
@@ -24,7 +24,6 @@ from princomp.errors import (
     ParameterError,
     ShapeError,
     counted,
-    invalid_value,
 )
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
@@ -87,9 +86,7 @@ def rows_and_groups(
     ------
     ParameterError, ShapeError, ColumnError, NotFiniteError, NotNumericError
     """
-    if ellipses not in ("rows", "mean", "none"):
-        hint = "'rows' predicts further rows of a group, 'mean' covers its mean"
-        raise invalid_value("ellipses", ellipses, "one of 'rows', 'mean', 'none'", hint)
+    check_parameter("ellipses", ellipses, one_of("rows", "mean", "none"))
     level = checked_level(level)
     if isinstance(groups, str):
         groups, X = take_named_columns(model, X, groups)
@@ -158,13 +155,7 @@ def read_groups(groups: object, X: object, kept: NDArray[np.bool_]) -> Groups | 
             f"groups has {len(columns)} columns", place=place, hint="give one value for each row"
         )
     column = columns[0]
-    if column.numbers is not None:
-        if len(np.unique(column.numbers[~np.isnan(column.numbers)])) > _MAX_GROUPS:
-            raise ParameterError(
-                "groups has too many different numbers to be categories",
-                place=place,
-                hint="cut them into ranges, or use metadata() for correlations",
-            )
+    if column.numbers is not None:  # codes of categories
         column = extra_columns(groups, n, index, [column.name], what="groups")[0]
     if column.codes is None:
         raise NotNumericError(
@@ -180,7 +171,7 @@ def read_groups(groups: object, X: object, kept: NDArray[np.bool_]) -> Groups | 
         raise ParameterError(
             f"{len(present)} groups are more than the {_MAX_GROUPS} that a figure can show",
             place=place,
-            hint="combine some of them",
+            hint="combine some of them; metadata() correlates numbers with components",
         )
     new_codes = np.where(codes < 0, -1, np.searchsorted(present, codes))
     title = "" if column.name == "groups" else column.name

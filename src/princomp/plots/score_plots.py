@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations_with_replacement
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from princomp.core import is_number
+from princomp.core import check_parameter, number, one_of
 from princomp.diagnostics import (
     Bootstrap,
     Components,
@@ -21,7 +20,6 @@ from princomp.diagnostics import (
     shared_docs,
     variable_names,
 )
-from princomp.errors import ParameterError, invalid_value
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray
@@ -99,7 +97,7 @@ def scores(
     ParameterError, ColumnError, NotFiniteError
     """
     drawn = DrawnModel.of(model, bootstrap)
-    selected = select_plane(drawn.k, drawn.p, x, y)
+    selected = select_plane(drawn.k, x, y)
     rows, row_groups = rows_and_groups(model, X, selected, groups, ellipses, level, ids)
     names = drawn.axis_names(selected)
     return _draw(style.styled_axes(ax, dark), names, rows, row_groups, label)
@@ -152,10 +150,9 @@ def biplot(
     """
     drawn = DrawnModel.of(model, bootstrap)
     fitted = fitted_of(model)
-    selected = select_plane(fitted.k, fitted.p, x, y)
+    selected = select_plane(fitted.k, x, y)
     top = check_count("top", top)
-    if factor is not None and not (is_number(factor, Real) and 0 < factor < np.inf):
-        raise invalid_value("factor", factor, "a positive number", "None chooses a factor")
+    check_parameter("factor", factor, one_of(None) | number(0, exclusive=True))
     rows, row_groups = rows_and_groups(model, X, selected, groups, ellipses, level, ids)
     # Contributions to the plane are proportional to squared lengths of loadings.
     loadings = fitted.loadings[:, selected.indices]
@@ -316,18 +313,8 @@ def _empty_axes(figure: Figure | None, count: int, dark: bool | None) -> NDArray
     size = max(1.75 * count, 3.2)
     if figure is None:
         figure = style.new_figure(size, size, dark)
-    elif not isinstance(figure, Figure):
-        raise ParameterError(
-            f"figure must be a Figure of matplotlib, got {type(figure).__name__}",
-            place={"parameter": "figure"},
-            hint="give matplotlib.figure.Figure(), or leave out figure",
-        )
-    elif dark is not None:
-        raise ParameterError(
-            "dark applies to a new figure only",
-            place={"parameter": "dark"},
-            hint="leave out dark or figure",
-        )
+    else:
+        style.check_given("figure", figure, Figure, dark)
     axes: NDArray[Any] = figure.subplots(count, count, squeeze=False, sharex="col")
     if dark is not None:
         for ax in axes.flat:
