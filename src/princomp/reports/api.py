@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 from numbers import Integral
 from os import PathLike
@@ -13,11 +14,16 @@ import numpy as np
 
 from princomp import diagnostics, errors
 from princomp.core import (
+    FLAG,
+    Constraint,
     Fitted,
+    check_parameter,
     checked_weights,
     fitted_model,
     is_number,
+    one_of,
     warn_of_fractional_weights,
+    whole_number,
 )
 from princomp.estimators import PCA, with_signs
 from princomp.io import atomic_write, check_writable, read_table
@@ -29,6 +35,8 @@ if TYPE_CHECKING:
 
 # Variances of scikit-learn's randomized solver differ by less, as a share.
 _VARIANCE_RTOL = 1e-3
+_TEXT = Constraint(lambda value: isinstance(value, str), ("a text",))
+_ZERO = Constraint(lambda value: is_number(value, Integral) and value == 0, ("0",))
 
 
 def report(
@@ -198,17 +206,10 @@ def _check_arguments(
     if not fitted.spectrum.total > 0:
         hint = "the rows of the fit are all equal"
         raise errors.ShapeError("there is no variance to report", hint=hint)
-    for name, value in (("title", title), ("data", data)):
-        if not isinstance(value, str | None):
-            raise errors.invalid_value(name, value, "a str", "give a text, or leave it out")
-    is_valid = is_number(bootstrap, Integral) and (bootstrap == 0 or bootstrap >= 2)  # type: ignore[operator]
-    if bootstrap is not None and not is_valid:
-        valid = "0, a whole number from 2 on, or None"
-        hint = "None chooses a number, 0 leaves out intervals"
-        raise errors.invalid_value("bootstrap", bootstrap, valid, hint)
-    if not isinstance(training, bool | np.bool_ | None):
-        hint = "None compares the rows with those of the fit"
-        raise errors.invalid_value("training", training, "True, False or None", hint)
+    check_parameter("title", title, _TEXT | one_of(None))
+    check_parameter("data", data, _TEXT | one_of(None))
+    check_parameter("bootstrap", bootstrap, _ZERO | whole_number(2) | one_of(None))
+    check_parameter("training", training, FLAG | one_of(None))
 
 
 def _refuse_row_options(**options: object) -> None:
@@ -277,14 +278,11 @@ def _bootstrap(
     model: PCA, X: object, rows: ReportedRows | None, n: int | None, sample_weight: SampleWeight
 ) -> tuple[diagnostics.Bootstrap | None, str]:
     """Compute the requested bootstrap, by default one that is quick; or say why there is none."""
-
-    def compute(n: int) -> diagnostics.Bootstrap:
-        return diagnostics.bootstrap(model, X, n=n, sample_weight=sample_weight)
-
+    compute = partial(diagnostics.bootstrap, model, X, sample_weight=sample_weight)
     if rows is None:
         return None, "no rows"
     if n is not None:
-        return (None, "asked") if n == 0 else (compute(int(n)), "")
+        return (None, "asked") if n == 0 else (compute(n=int(n)), "")
     if rows.weights_missing:
         return None, "weights"
     if not rows.training:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from princomp import diagnostics, plots
 from princomp.core import (
     Fitted,
-    Request as FitRequest,
     Verdict,
     are_frequencies,
     checked_weights,
@@ -24,7 +23,7 @@ from princomp.estimators import PCA
 from princomp.linalg import FloatArray, cached_property
 from princomp.reports.documents import component_names
 from princomp.reports.text import Texts
-from princomp.summaries import Block, SampleWeight, is_sparse
+from princomp.summaries import Block, SampleWeight, as_dense
 
 # Components with scores in the page.
 _MAX_COMPONENTS = 8
@@ -166,8 +165,7 @@ class Request:
     def max_components(self) -> int:
         """The number of components that can have variance, or of those kept if it is larger."""
         fitted = self.fitted
-        dropped = FitRequest.of(self.model).dropped_columns(fitted.summary)
-        return int(max(min(fitted.p - len(dropped), fitted.analysed.rank_limit), fitted.k))
+        return int(max(min(fitted.counted, fitted.analysed.rank_limit), fitted.k))
 
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -267,8 +265,7 @@ def _differently_filled(model: PCA, X: object, n: int) -> NDArray[np.intp]:
         return np.zeros(n, dtype=np.intp)
 
     def count(chunk: Block, _: int) -> tuple[NDArray[np.intp]]:
-        dense = chunk.toarray() if is_sparse(chunk) else chunk
-        return (np.isnan(dense).sum(axis=1),)
+        return (np.isnan(as_dense(chunk)).sum(axis=1),)
 
     return diagnostics.RowReader.open(model, X, frame="listing").collect_chunks(count)[1]
 
