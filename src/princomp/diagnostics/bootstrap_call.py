@@ -6,16 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core import (
-    check_index,
-    check_parameter,
-    checked_weights,
-    fitted_model,
-    one_of,
-    renamed_parameters,
-    warn_of_fractional_weights,
-    whole_number,
-)
+from princomp import core
 from princomp.diagnostics.arguments import check_repeatable, checked_level
 from princomp.diagnostics.bootstrap_result import Bootstrap
 from princomp.diagnostics.models import not_a_pca
@@ -28,7 +19,7 @@ from princomp.linalg import FloatArray
 from princomp.summaries import SampleWeight, is_sparse
 
 
-@renamed_parameters(seed="random_state")
+@core.renamed_parameters(seed="random_state")
 def bootstrap(
     model: PCA | object = None,
     X: object = None,
@@ -113,7 +104,7 @@ def bootstrap(
     given_model, given_rows = _in_order(model, X)
     pca, rows, weights = _model_and_rows(given_model, given_rows, sample_weight, parameters)
     return bootstrap_rows(
-        fitted_model(pca),
+        core.fitted_model(pca),
         rows,
         weights,
         n=int(n),
@@ -125,10 +116,10 @@ def bootstrap(
 
 
 def _check_arguments(n: object, seed: object, level: object, align: object) -> None:
-    check_parameter("n", n, whole_number(2))
-    check_parameter("random_state", seed, whole_number(0) | one_of(None))
+    core.check_parameter("n", n, core.whole_number(2))
+    core.check_parameter("random_state", seed, core.whole_number(0) | core.one_of(None))
     checked_level(level)
-    check_parameter("align", align, one_of("signs", "procrustes"))
+    core.check_parameter("align", align, core.one_of("signs", "procrustes"))
 
 
 def _in_order(model: object, X: object) -> tuple[PCA | None, object]:
@@ -166,7 +157,7 @@ def _model_and_rows(
             place={"parameter": next(iter(parameters))},
             hint="leave out the model or the parameters",
         )
-    data = fitted_model(model).schema.open(X)[0]
+    data = core.fitted_model(model).schema.open(X)[0]
     if isinstance(data, Source) and (not isinstance(data, DistributedRows) or data.resident):
         data = read_whole(data)
     if is_sparse(data) or isinstance(data, Source):
@@ -176,8 +167,8 @@ def _model_and_rows(
             hint="give all rows or a sample as a dense array: X.toarray(), or X.compute() for "
             "Dask; in a file, store the matrix dense",
         )
-    check_index(X, sample_weight)
-    weights = checked_weights(sample_weight, len(data))
+    core.check_index(X, sample_weight)
+    weights = core.checked_weights(sample_weight, len(data))
     if np.isnan(data).any():
         if model.missing != "drop":
             raise NotAvailableError(
@@ -187,6 +178,6 @@ def _model_and_rows(
             )
         data, weights, _ = drop_incomplete(data, weights)
     if weights is not None:
-        warn_of_fractional_weights(weights)
+        core.warn_of_fractional_weights(weights)
         data, weights = data[weights > 0], weights[weights > 0]
     return model, data.astype(np.float64), weights

@@ -374,9 +374,7 @@ def _analyse_by_rows(table: Table, count: FloatArray) -> Resamples:
         lengths = np.sqrt(np.where(values > 0, values, np.inf))
         vectors = (vectors @ rows) / lengths[:, None]
     missing = k - len(vectors)
-    if missing > 0:
-        values = np.pad(values, (0, missing))
-        vectors = np.pad(vectors, ((0, missing), (0, 0)))
+    values, vectors = np.pad(values, (0, missing)), np.pad(vectors, ((0, missing), (0, 0)))
     total = products.trace() / (size - 1.0)
     return Resamples(values / (size - 1.0), np.asarray(total), vectors)
 
