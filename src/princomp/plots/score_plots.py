@@ -10,16 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from princomp import diagnostics
 from princomp.core import check_parameter, number, one_of
-from princomp.diagnostics import (
-    Bootstrap,
-    Components,
-    Names,
-    check_count,
-    fitted_of,
-    shared_docs,
-    variable_names,
-)
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray
@@ -44,7 +36,7 @@ _DEFAULT_COMPONENTS, _MAX_COMPONENTS = 4, 8
 
 
 @accept_any_model
-@shared_docs
+@diagnostics.shared_docs
 def scores(
     model: PCA | KernelPCA,
     X: object,
@@ -56,7 +48,7 @@ def scores(
     level: float = 0.95,
     label: Labels = None,
     ids: Ids = None,
-    bootstrap: Bootstrap | None = None,
+    bootstrap: diagnostics.Bootstrap | None = None,
     ax: Axes | None = None,
     dark: bool | None = None,
 ) -> Axes:
@@ -117,7 +109,7 @@ def biplot(
     level: float = 0.95,
     label: Labels = None,
     ids: Ids = None,
-    bootstrap: Bootstrap | None = None,
+    bootstrap: diagnostics.Bootstrap | None = None,
     ax: Axes | None = None,
     dark: bool | None = None,
 ) -> Axes:
@@ -149,9 +141,9 @@ def biplot(
     approximate the data.
     """
     drawn = DrawnModel.of(model, bootstrap)
-    fitted = fitted_of(model)
+    fitted = diagnostics.fitted_of(model)
     selected = select_plane(fitted.k, x, y)
-    top = check_count("top", top)
+    top = diagnostics.check_count("top", top)
     check_parameter("factor", factor, one_of(None) | number(0, exclusive=True))
     rows, row_groups = rows_and_groups(model, X, selected, groups, ellipses, level, ids)
     # Contributions to the plane are proportional to squared lengths of loadings.
@@ -161,7 +153,7 @@ def biplot(
     note = f"arrows: loadings × {factor:.3g}"
     if len(order) < fitted.p:
         note += f", the {len(order)} of {fitted.p:,} variables that contribute most"
-    arrows = (variable_names(model)[order], factor * loadings[order], note)
+    arrows = (diagnostics.variable_names(model)[order], factor * loadings[order], note)
     names = drawn.axis_names(selected)
     return _draw(style.styled_axes(ax, dark), names, rows, row_groups, label, arrows)
 
@@ -172,7 +164,7 @@ def _draw(
     rows: DrawnRows,
     groups: Groups | None,
     label: Labels,
-    arrows: tuple[Names, FloatArray, str] | None = None,
+    arrows: tuple[diagnostics.Names, FloatArray, str] | None = None,
 ) -> Axes:
     """Draw rows, groups and arrows, and then labels: of arrows, of groups, of rows."""
     style.draw_zero_lines(ax)
@@ -238,12 +230,12 @@ def _default_factor(scores: FloatArray, loadings: FloatArray) -> float:
 def pairs(
     model: PCA | KernelPCA,
     X: object,
-    components: Components = None,
+    components: diagnostics.Components = None,
     *,
     groups: object = None,
     ellipses: str = "none",
     level: float = 0.95,
-    bootstrap: Bootstrap | None = None,
+    bootstrap: diagnostics.Bootstrap | None = None,
     figure: Figure | None = None,
     dark: bool | None = None,
 ) -> NDArray[Any]:
@@ -322,7 +314,7 @@ def _empty_axes(figure: Figure | None, count: int, dark: bool | None) -> NDArray
     return axes
 
 
-def _label_axes(ax: Axes, i: int, j: int, count: int, names: Names) -> None:
+def _label_axes(ax: Axes, i: int, j: int, count: int, names: diagnostics.Names) -> None:
     """Set axis labels at the outer sides only."""
     ax.margins(0.07)
     ax.tick_params(labelbottom=i == count - 1, labelleft=j == 0 and i > 0)

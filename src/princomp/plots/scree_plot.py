@@ -81,15 +81,15 @@ def scree(
     """
     drawn = DrawnModel.of(model, bootstrap)
     most = check_count("most", most)
+    rates = 100.0 * drawn.spectrum.rates
+    shown = min(most, len(rates))
+    if not shown or not drawn.spectrum.total > 0:
+        raise ShapeError("there is no variance to show", hint="the rows of the fit are all equal")
     if decision is not None:
         _check_decision(decision, drawn)
     elif drawn.fitted:
         decision = drawn.fitted.decision
     null_rates = _null_rates(null, drawn.spectrum.total)
-    rates = 100.0 * drawn.spectrum.rates
-    shown = min(most, len(rates))
-    if not shown or not drawn.spectrum.total > 0:
-        raise ShapeError("there is no variance to show", hint="the rows of the fit are all equal")
 
     ax = style.styled_axes(ax, dark)
     accumulated = 100.0 * drawn.spectrum.accumulated[:shown]
@@ -238,8 +238,6 @@ def _check_decision(decision: Decision, drawn: DrawnModel) -> None:
             place={"parameter": "decision"},
             hint="leave out decision, or draw a princomp.PCA",
         )
-    if not drawn.spectrum.total > 0:
-        return
     rates = _as_rates(decision.statistic, decision, drawn)
     if rates is None or decision.first != 1:
         return

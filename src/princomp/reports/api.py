@@ -12,19 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from princomp import diagnostics, errors
-from princomp.core import (
-    FLAG,
-    Constraint,
-    Fitted,
-    check_parameter,
-    checked_weights,
-    fitted_model,
-    is_number,
-    one_of,
-    warn_of_fractional_weights,
-    whole_number,
-)
+from princomp import core, diagnostics, errors
 from princomp.estimators import PCA, with_signs
 from princomp.io import atomic_write, check_writable, read_table
 
@@ -35,8 +23,8 @@ if TYPE_CHECKING:
 
 # Variances of scikit-learn's randomized solver differ by less, as a share.
 _VARIANCE_RTOL = 1e-3
-_TEXT = Constraint(lambda value: isinstance(value, str), ("a text",))
-_ZERO = Constraint(lambda value: is_number(value, Integral) and value == 0, ("0",))
+_TEXT = core.Constraint(lambda value: isinstance(value, str), ("a text",))
+_ZERO = core.Constraint(lambda value: core.is_number(value, Integral) and value == 0, ("0",))
 
 
 def report(
@@ -152,7 +140,7 @@ def report(
         diagnostics.check_repeatable(X, "report")
         X, groups, metadata, ids = _separate_columns(model, X, groups, metadata, ids)
         rows = reported_rows(model, X, groups, metadata, ids, training, level, sample_weight)
-        warn_of_fractional_weights(checked_weights(sample_weight, len(rows.scores)))
+        core.warn_of_fractional_weights(core.checked_weights(sample_weight, len(rows.scores)))
     with warnings_were_given():
         resamples, why_none = _bootstrap(model, X, rows, bootstrap, sample_weight)
         page = render_page(
@@ -195,7 +183,7 @@ def _separate_columns(
 
 
 def _check_arguments(
-    fitted: Fitted, title: object, data: object, bootstrap: object, training: object
+    fitted: core.Fitted, title: object, data: object, bootstrap: object, training: object
 ) -> None:
     if not fitted.k:
         raise errors.ShapeError(
@@ -206,10 +194,10 @@ def _check_arguments(
     if not fitted.spectrum.total > 0:
         hint = "the rows of the fit are all equal"
         raise errors.ShapeError("there is no variance to report", hint=hint)
-    check_parameter("title", title, _TEXT | one_of(None))
-    check_parameter("data", data, _TEXT | one_of(None))
-    check_parameter("bootstrap", bootstrap, _ZERO | whole_number(2) | one_of(None))
-    check_parameter("training", training, FLAG | one_of(None))
+    core.check_parameter("title", title, _TEXT | core.one_of(None))
+    core.check_parameter("data", data, _TEXT | core.one_of(None))
+    core.check_parameter("bootstrap", bootstrap, _ZERO | core.whole_number(2) | core.one_of(None))
+    core.check_parameter("training", training, core.FLAG | core.one_of(None))
 
 
 def _refuse_row_options(**options: object) -> None:
@@ -287,4 +275,4 @@ def _bootstrap(
         return None, "weights"
     if not rows.training:
         return None, "other rows"
-    return diagnostics.quick_bootstrap(fitted_model(model), len(rows.scores), compute)
+    return diagnostics.quick_bootstrap(core.fitted_model(model), len(rows.scores), compute)
