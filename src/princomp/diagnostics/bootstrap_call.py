@@ -100,7 +100,10 @@ def bootstrap(
     >>> print(low < found.variances[0] < high, found.angle_quantiles()[0, 0] < 5)
     True True
     """
-    _check_arguments(n, random_state, level, align)
+    core.check_parameter("n", n, core.whole_number(2))
+    core.check_parameter("random_state", random_state, core.whole_number(0) | core.one_of(None))
+    level = checked_level(level)
+    core.check_parameter("align", align, core.one_of("signs", "procrustes"))
     given_model, given_rows = _in_order(model, X)
     pca, rows, weights = _model_and_rows(given_model, given_rows, sample_weight, parameters)
     return bootstrap_rows(
@@ -109,17 +112,10 @@ def bootstrap(
         weights,
         n=int(n),
         seed=random_state,
-        level=float(level),
+        level=level,
         align=align,
         progress=progress,
     )
-
-
-def _check_arguments(n: object, seed: object, level: object, align: object) -> None:
-    core.check_parameter("n", n, core.whole_number(2))
-    core.check_parameter("random_state", seed, core.whole_number(0) | core.one_of(None))
-    checked_level(level)
-    core.check_parameter("align", align, core.one_of("signs", "procrustes"))
 
 
 def _in_order(model: object, X: object) -> tuple[PCA | None, object]:

@@ -11,17 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from princomp import errors
 from princomp.core import DECAY_HINT, PCAModel
 from princomp.diagnostics.bootstrap_result import Bootstrap
 from princomp.engines import ProgressCallback, ProgressReporter
-from princomp.errors import (
-    ConstantColumnError,
-    NotFiniteError,
-    ParameterError,
-    PrincompError,
-    ShapeError,
-    warn,
-)
 from princomp.io import listed
 from princomp.linalg import (
     EPS,
@@ -84,7 +77,7 @@ def bootstrap_rows(
     table, fitted = _table(model, rows, weights), model.result
     k, p = model.k, rows.shape[1]
     if n * p * max(k, 1) > _MAX_NUMBERS:
-        raise ParameterError(
+        raise errors.ParameterError(
             f"the loadings of {n:,} resamples, {p:,} columns and {k:,} components are more than "
             f"{_MAX_NUMBERS:,} numbers",
             place={"parameter": "n"},
@@ -104,8 +97,8 @@ def bootstrap_rows(
     *quantities, angles, space_angles = (np.concatenate(part) for part in zip(*parts, strict=True))
     limits = ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
     intervals = [np.quantile(values, limits, axis=0) for values in quantities]
-    errors = [_standard_deviations(values) for values in quantities]
-    results: Any = (*intervals, *errors, angles, space_angles, model.schema.names)
+    deviations = [_standard_deviations(values) for values in quantities]
+    results: Any = (*intervals, *deviations, angles, space_angles, model.schema.names)
     return Bootstrap(n, level, align, fitted.variances, fitted.rates, loadings, *results)
 
 
@@ -141,7 +134,7 @@ def quick_bootstrap(
         return None, "slow"
     try:
         return compute(n=_QUICK_RESAMPLES), ""
-    except PrincompError as error:
+    except errors.PrincompError as error:
         return None, error.message
 
 
@@ -152,9 +145,9 @@ def _table(model: PCAModel, rows: FloatArray, weights: Weights) -> Table:
     fitted.require_mean()
     total = float(len(rows)) if weights is None else float(weights.sum())
     if round(total) < 2:
-        raise ShapeError(f"a resample needs at least 2 rows, and there are {total:g}")
+        raise errors.ShapeError(f"a resample needs at least 2 rows, and there are {total:g}")
     if total > _MAX_ROWS:
-        raise ParameterError(
+        raise errors.ParameterError(
             f"the weights add up to {total:.3g}: a resample of so many rows cannot be counted",
             place={"parameter": "sample_weight"},
             hint=f"divide the weights, which are frequencies, to a sum of {_MAX_ROWS:.0e} or less",
@@ -164,7 +157,7 @@ def _table(model: PCAModel, rows: FloatArray, weights: Weights) -> Table:
     tolerance_unit = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=weights)) + np.abs(mean)
     same_mean = np.all(np.abs(mean - fitted.summary.mean) <= 1e-4 * tolerance_unit)
     if abs(total - n) > 1e-6 * total or not same_mean:
-        raise ParameterError(
+        raise errors.ParameterError(
             f"these {total:g} rows are not the {n:g} rows of the fit",
             place={"parameter": "X"},
             hint="give the rows and weights of the fit, or leave out the model"
@@ -173,7 +166,7 @@ def _table(model: PCAModel, rows: FloatArray, weights: Weights) -> Table:
         )
     scale = model.parameters.scale
     if (scale is None) is not (fitted.scale is None):
-        raise ParameterError(
+        raise errors.ParameterError(
             f"the fit had {'no scale' if fitted.scale is None else 'a scale'}, and scale={scale!r} "
             "was set since",
             place={"parameter": "scale"},
@@ -302,7 +295,7 @@ def _warn_of_lost_variances(table: Table) -> None:
     lost = np.flatnonzero(may_be_lost & ~(np.abs(found - expected) <= _LOST_SHARE * expected))
     if lost.size:
         names = listed([f"PC{a + 1}" for a in lost])
-        warn(
+        errors.warn(
             f"the bootstrap squares the rows, and rounding hides the variance of {names}, whose "
             "intervals and angles are unreliable. Keep fewer components (model.truncated(k)), or "
             "leave out or scale columns that vary far more than others"
@@ -402,7 +395,7 @@ def _centred(table: Table, count: FloatArray) -> tuple[FloatArray, FloatArray, F
 def _check_finite(squares: FloatArray) -> None:
     """Raise NotFiniteError if sums of squares overflowed; no product or eigenvalue is larger."""
     if not np.isfinite(squares).all():
-        raise NotFiniteError(
+        raise errors.NotFiniteError(
             "in a resample, sums of squares of the columns overflow float64",
             hint="divide the columns by a power of ten",
         )
@@ -422,8 +415,8 @@ def _divisors(
         columns = Columns(size, len(count), zeros, zeros, scatter)
         try:
             divisor = divisors(parameters.scale, columns, extremes, names, parameters.constant)
-        except ConstantColumnError as error:
-            raise ConstantColumnError(
+        except errors.ConstantColumnError as error:
+            raise errors.ConstantColumnError(
                 f"in a resample: {error.message}",
                 place=error.place,
                 hint="the resample lacks the few rows where this column differs; fit with "

@@ -15,16 +15,8 @@ from princomp.core import check_parameter, number, one_of
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray
-from princomp.plots import marks, style
+from princomp.plots import drawn_rows, marks, style
 from princomp.plots.drawn_model import DrawnModel, accept_any_model, select_few, select_plane
-from princomp.plots.drawn_rows import (
-    DrawnRows,
-    Groups,
-    Ids,
-    Labels,
-    choose_labelled,
-    rows_and_groups,
-)
 from princomp.plots.labels import display_name, place_labels
 
 # Length of the longest arrow relative to the scores.
@@ -46,8 +38,8 @@ def scores(
     groups: object = None,
     ellipses: str = "rows",
     level: float = 0.95,
-    label: Labels = None,
-    ids: Ids = None,
+    label: drawn_rows.Labels = None,
+    ids: drawn_rows.Ids = None,
     bootstrap: diagnostics.Bootstrap | None = None,
     ax: Axes | None = None,
     dark: bool | None = None,
@@ -90,7 +82,7 @@ def scores(
     """
     drawn = DrawnModel.of(model, bootstrap)
     selected = select_plane(drawn.k, x, y)
-    rows, row_groups = rows_and_groups(model, X, selected, groups, ellipses, level, ids)
+    rows, row_groups = drawn_rows.rows_and_groups(model, X, selected, groups, ellipses, level, ids)
     names = drawn.axis_names(selected)
     return _draw(style.styled_axes(ax, dark), names, rows, row_groups, label)
 
@@ -107,8 +99,8 @@ def biplot(
     groups: object = None,
     ellipses: str = "rows",
     level: float = 0.95,
-    label: Labels = None,
-    ids: Ids = None,
+    label: drawn_rows.Labels = None,
+    ids: drawn_rows.Ids = None,
     bootstrap: diagnostics.Bootstrap | None = None,
     ax: Axes | None = None,
     dark: bool | None = None,
@@ -145,7 +137,7 @@ def biplot(
     selected = select_plane(fitted.k, x, y)
     top = diagnostics.check_count("top", top)
     check_parameter("factor", factor, one_of(None) | number(0, exclusive=True))
-    rows, row_groups = rows_and_groups(model, X, selected, groups, ellipses, level, ids)
+    rows, row_groups = drawn_rows.rows_and_groups(model, X, selected, groups, ellipses, level, ids)
     # Contributions to the plane are proportional to squared lengths of loadings.
     loadings = fitted.loadings[:, selected.indices]
     order = np.argsort(-(loadings**2).sum(axis=1), kind="stable")[:top]
@@ -161,9 +153,9 @@ def biplot(
 def _draw(
     ax: Axes,
     axis_labels: list[str],
-    rows: DrawnRows,
-    groups: Groups | None,
-    label: Labels,
+    rows: drawn_rows.DrawnRows,
+    groups: drawn_rows.Groups | None,
+    label: drawn_rows.Labels,
     arrows: tuple[diagnostics.Names, FloatArray, str] | None = None,
 ) -> Axes:
     """Draw rows, groups and arrows, and then labels: of arrows, of groups, of rows."""
@@ -185,7 +177,9 @@ def _draw(
     ax.autoscale_view()
     ax.set_aspect("equal", adjustable="datalim")
     marks.draw_arrows(ax, ends, style.VERMILLION)
-    labelled = choose_labelled(label, rows, np.hypot(*scores.T), crowded=groups is not None)
+    labelled = drawn_rows.choose_labelled(
+        label, rows, np.hypot(*scores.T), crowded=groups is not None
+    )
     if len(labelled) and len(scores) > marks.MAX_POINTS:
         if groups is None:
             marks.draw_points(ax, scores[labelled], style.VERMILLION, among=400)
@@ -265,7 +259,7 @@ def pairs(
     drawn = DrawnModel.of(model, bootstrap)
     selected = select_few(drawn.k, components, _DEFAULT_COMPONENTS, _MAX_COMPONENTS)
     count = len(selected.indices)
-    rows, row_groups = rows_and_groups(model, X, selected, groups, ellipses, level)
+    rows, row_groups = drawn_rows.rows_and_groups(model, X, selected, groups, ellipses, level)
     axes = _empty_axes(figure, count, dark)
     names, note = drawn.axis_names(selected), ""
     for ax in axes[np.triu_indices(count, k=1)]:
@@ -324,7 +318,7 @@ def _label_axes(ax: Axes, i: int, j: int, count: int, names: diagnostics.Names) 
         ax.set_ylabel(names[i], fontsize=style.SMALL + 1)
 
 
-def _histogram(ax: Axes, t: FloatArray, groups: Groups | None) -> None:
+def _histogram(ax: Axes, t: FloatArray, groups: drawn_rows.Groups | None) -> None:
     """Draw the distribution of the scores of a component, by group."""
     count = min(40, max(8, round(2 * len(t) ** (1 / 3))))
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from io import StringIO
+from typing import Any
 from xml.etree import ElementTree
 
 import matplotlib as mpl
@@ -19,8 +20,6 @@ from princomp import plots
 _REM = 96.0 / 72.0 / 16.0
 _DROPPED_ELEMENTS = ("metadata", "style", "title")
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
-# The page sets the font family; sizes are those of the figure.
-_FONT = re.compile(r"font: (?:\w+ )*([\d.]+px) .*")
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 # Keys of declarations to leave out, because the style sheet sets them.
 _SET_BY_PAGE = ("font-family", "stroke-linejoin", "stroke-linecap")
@@ -39,8 +38,6 @@ class Styles:
         light, dark = [], []
         for declaration in filter(None, map(str.strip, style.split(";"))):
             key, _, value = declaration.partition(": ")
-            if font := _FONT.match(declaration):
-                key, value = "font-size", font[1]
             if key in _SET_BY_PAGE or declaration == "stroke-width: 1":  # the default of SVG
                 continue
             light.append(f"{key}:{value}")
@@ -104,12 +101,10 @@ def inline_figure(
     laid_out : bool
         Whether the layout of the figure was computed and may stay.
     """
-    layout = figure.get_layout_engine()
-    if layout is not None:
-        # Saving a figure that has a layout engine would draw it twice.
-        if not laid_out:
-            layout.execute(figure)
-        figure.set_layout_engine(None)
+    layout: Any = figure.get_layout_engine()
+    if not laid_out:
+        layout.execute(figure)
+    figure.set_layout_engine(None)  # with it, saving the figure would draw it twice
     # The background is that of the page.
     for ax in figure.axes:
         ax.patch.set_visible(False)
@@ -155,11 +150,3 @@ def _clean(element: ElementTree.Element, styles: Styles) -> None:
         is_empty = child.tag == "defs" and not len(child)
         children += list(child) if is_wrapper or is_empty else [child]
     element[:] = children
-    # A class that all children share is that of the group.
-    kinds = {(child.tag, child.get("class", "")) for child in element}
-    if element.tag == "g" and "class" not in element.attrib and len(kinds) == 1:
-        ((tag, shared),) = kinds
-        if tag == "use" and shared:
-            element.set("class", shared)
-            for child in element:
-                del child.attrib["class"]
