@@ -265,11 +265,15 @@ def resample(table: Table, n: int, rng: np.random.Generator) -> Iterator[Resampl
     step = max(1, min(n, _MAX_SCATTERS // max(p * p, len(table.rows)), 256))
     for start in range(0, n, step):
         counts = rng.multinomial(table.size, table.probabilities, size=min(step, n - start))
-        if p <= _FEW_COLUMNS:
-            yield _analyse_by_products(table, counts.astype(np.float64))
-        else:
-            parts = [_analyse_by_rows(table, count.astype(np.float64)) for count in counts]
-            yield Resamples(*(np.stack(part) for part in zip(*parts, strict=True)))
+        yield _analyse(table, counts.astype(np.float64))
+
+
+def _analyse(table: Table, counts: FloatArray) -> Resamples:
+    """Analyse resamples, given by how often they contain each row (b, n)."""
+    if table.rows.shape[1] <= _FEW_COLUMNS:
+        return _analyse_by_products(table, counts)
+    parts = [_analyse_by_rows(table, count) for count in counts]
+    return Resamples(*(np.stack(part) for part in zip(*parts, strict=True)))
 
 
 def _warn_of_lost_variances(table: Table) -> None:
@@ -285,10 +289,7 @@ def _warn_of_lost_variances(table: Table) -> None:
     if not may_be_lost.any():
         return
     counts, size = table.probabilities * table.size, float(table.size)
-    if p <= _FEW_COLUMNS:
-        found = _analyse_by_products(table, counts[None]).variances[0]
-    else:
-        found = _analyse_by_rows(table, counts).variances
+    found = _analyse(table, counts[None]).variances[0]
     # Mean squares, since the weights were rounded to a whole number of rows.
     found, n = found * ((size - 1.0) / size), float(fitted.summary.rows)
     expected = variances * ((n - 1.0) / n)
