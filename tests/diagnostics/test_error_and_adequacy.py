@@ -162,7 +162,7 @@ def test_models_without_correlations_are_refused(arrests):
         with pytest.raises(NotAvailableError, match="which this fit did not keep") as caught:
             test(PCA(2, svd_solver="arpack").fit(arrests))
         assert "covariance_eigh" in caught.value.hint
-    with pytest.raises(ShapeError, match="3 rows of 4 columns"):
+    with pytest.raises(ShapeError, match=r"3 rows are too few .* 4 columns"):
         bartlett(PCA(2).fit(arrests[:3]))
     with pytest.raises(NotAvailableError, match="number of rows"):
         bartlett(PCA.from_covariance(np.cov(arrests.T)))

@@ -255,7 +255,7 @@ def test_invalid_arguments_are_refused(model, arrests):
         assert caught.value.place == {"parameter": word}
         assert caught.value.hint
     for rows in (arrests, pd.DataFrame(arrests), [1]):
-        with pytest.raises(ParameterError, match="must be 'varimax' or 'promax', got"):
+        with pytest.raises(ParameterError, match="method must be 'varimax' or 'promax'"):
             rotate(model, rows)
     with pytest.raises(ParameterError, match="PCA is needed, got ndarray"):
         rotate(arrests)

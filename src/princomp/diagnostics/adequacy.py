@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 from scipy import special
 
+from princomp import errors
 from princomp.core import Fitted, warn_of_sum_of_weights
 from princomp.diagnostics.arguments import ignoring_rows, shared_docs
 from princomp.diagnostics.models import (
@@ -18,14 +19,6 @@ from princomp.diagnostics.models import (
     variable_names,
 )
 from princomp.diagnostics.tables import checked_frame, table
-from princomp.errors import (
-    ConstantColumnError,
-    DataError,
-    NotAvailableError,
-    ShapeError,
-    counted,
-    warn,
-)
 from princomp.estimators import PCA
 from princomp.io import listed
 from princomp.linalg import FloatArray
@@ -126,23 +119,12 @@ def bartlett(model: PCA) -> Bartlett:
     n = fitted.row_count("degrees of freedom")
     correlation = _correlation(model, fitted)
     p = fitted.p
-    rows = min(n, fitted.analysed.count)
-    faded = (
-        ""
-        if fitted.faded_by is None
-        else "; with decay, the sum of the weights is the number of rows"
-    )
-    if rows <= p:
-        raise ShapeError(
-            f"{rows:g} rows of {p} columns always have a singular correlation matrix",
-            hint=f"the test needs more rows than columns{faded}",
-        )
-    factor = n - 1.0 - (2 * p + 5) / 6.0
-    if factor <= 0:
-        raise ShapeError(
-            f"{n:g} rows are too few for Bartlett's test of {p} columns",
-            hint=f"the test needs at least {int(1 + (2 * p + 5) / 6) + 1} rows{faded}",
-        )
+    rows, factor = min(n, fitted.analysed.count), n - 1.0 - (2 * p + 5) / 6.0
+    if rows <= p or factor <= 0:
+        hint = f"the test needs at least {p + 1} rows"
+        if fitted.faded_by is not None:
+            hint += "; with decay, the sum of the weights is the number of rows"
+        raise errors.ShapeError(f"{rows:g} rows are too few for a test of {p} columns", hint=hint)
     _warn_of_filled_cells(fitted, "Bartlett's test rejects too often")
     if fitted.faded_by is None:
         warn_of_sum_of_weights(fitted.n_samples, n)
@@ -203,7 +185,7 @@ def kmo(model: PCA, *, frame: str | None = None) -> Kmo:
         names = variable_names(model)
         coefficients = np.abs(vectors[:, 0])
         involved = [repr(names[j]) for j in np.argsort(-coefficients) if coefficients[j] > 1e-6]
-        raise DataError(
+        raise errors.DataError(
             "the correlation matrix is singular: these columns are linearly dependent: "
             + listed(involved, 5),
             place={"column": names[int(np.argmax(coefficients))]},
@@ -226,9 +208,10 @@ def _warn_of_filled_cells(fitted: Fitted, consequence: str) -> None:
     """Warn that filled cells agree with the components, so that columns seem correlated."""
     filled = fitted.filled
     if filled is not None and filled.cells:
-        warn(
-            f"{counted(filled.cells, 'cell')} ({filled.share:.2%}) of the fit were filled, and "
-            f"agree with the components, so {consequence}. missing='drop' uses complete rows only"
+        errors.warn(
+            f"{errors.counted(filled.cells, 'cell')} ({filled.share:.2%}) of the fit were filled, "
+            f"and agree with the components, so {consequence}. missing='drop' uses complete rows "
+            "only"
         )
 
 
@@ -242,12 +225,12 @@ def _rounding_error(fitted: Fitted) -> float:
 def _correlation(model: PCA, fitted: Fitted) -> FloatArray:
     """Correlations (p, p) of the columns."""
     if fitted.p < 2:
-        raise ShapeError("one column has no correlations", hint="fit two or more columns")
+        raise errors.ShapeError("one column has no correlations", hint="fit two or more columns")
     deviations = np.sqrt(fitted.summary.column_scatter)
     constant = np.flatnonzero(deviations == 0)
     if constant.size:
         names = variable_names(model)
-        raise ConstantColumnError(
+        raise errors.ConstantColumnError(
             "constant columns have no correlations: "
             + listed((repr(names[j]) for j in constant), 5),
             place={"column": names[constant[0]]},
@@ -255,7 +238,7 @@ def _correlation(model: PCA, fitted: Fitted) -> FloatArray:
         )
     if (lost := np.flatnonzero(lost_columns(fitted.summary))).size:
         name = variable_names(model)[lost[0]]
-        raise NotAvailableError(
+        raise errors.NotAvailableError(
             f"the removed rows were so large that rounding hides correlations of column {name!r}",
             place={"column": name},
             hint="fit the rows that remain",
@@ -267,7 +250,7 @@ def _correlation(model: PCA, fitted: Fitted) -> FloatArray:
         factor = summary.factor / deviations
         correlation = factor.T @ factor
     else:
-        raise NotAvailableError(
+        raise errors.NotAvailableError(
             "correlations need the covariance, which this fit did not keep",
             hint=f"refit with {solvers_with_covariance(fitted)}",
         )

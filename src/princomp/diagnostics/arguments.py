@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import wraps
-from numbers import Real
 from operator import index
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core import Fitted, fill_docstring, is_number
+from princomp.core import Fitted, check_parameter, fill_docstring, number, whole_number
 from princomp.diagnostics.tables import Names
-from princomp.errors import ParameterError, ShapeError, invalid_value, warn
+from princomp.errors import ParameterError, ShapeError, warn
 from princomp.io import Source, TableInput
 from princomp.summaries import SampleWeight
 
@@ -120,14 +120,11 @@ def check_count(name: str, value: object, minimum: int = 1) -> int:
     ------
     ParameterError
     """
-    try:
-        number = minimum - 1 if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
-    except TypeError:  # no number, or an array of several
-        number = minimum - 1
-    if number < minimum:
-        expected = f"a whole number of at least {minimum}"
-        raise invalid_value(name, value, expected, f"choose a whole number from {minimum} on")
-    return number
+    if not isinstance(value, bool):
+        with suppress(TypeError):  # no number, or an array of several
+            value = index(value)  # type: ignore[arg-type]
+    check_parameter(name, value, whole_number(minimum))
+    return value  # type: ignore[return-value]
 
 
 def checked_level(level: object) -> float:
@@ -137,8 +134,7 @@ def checked_level(level: object) -> float:
     ------
     ParameterError
     """
-    if not is_number(level, Real) or not 0.0 < float(level) < 1.0:  # type: ignore[arg-type]
-        raise invalid_value("level", level, "a number between 0 and 1", "0.95 is usual")
+    check_parameter("level", level, number(0, 1, exclusive=True))
     return float(level)  # type: ignore[arg-type]
 
 

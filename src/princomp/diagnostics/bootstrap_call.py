@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from princomp.core import (
-    check_index,
-    checked_weights,
-    fitted_model,
-    is_number,
-    renamed_parameters,
-    warn_of_fractional_weights,
-)
+from princomp import core
 from princomp.diagnostics.arguments import check_repeatable, checked_level
 from princomp.diagnostics.bootstrap_result import Bootstrap
 from princomp.diagnostics.models import not_a_pca
 from princomp.diagnostics.resampling import bootstrap_rows
 from princomp.engines import DistributedRows, ProgressCallback, drop_incomplete
-from princomp.errors import NotAvailableError, ParameterError, invalid_value, warn
+from princomp.errors import NotAvailableError, ParameterError, warn
 from princomp.estimators import PCA
 from princomp.io import Source, read_whole
 from princomp.linalg import FloatArray
 from princomp.summaries import SampleWeight, is_sparse
 
-_ALIGNMENTS = ("signs", "procrustes")
 
-
-@renamed_parameters(seed="random_state")
+@core.renamed_parameters(seed="random_state")
 def bootstrap(
     model: PCA | object = None,
     X: object = None,
@@ -110,31 +100,22 @@ def bootstrap(
     >>> print(low < found.variances[0] < high, found.angle_quantiles()[0, 0] < 5)
     True True
     """
-    _check_arguments(n, random_state, level, align)
+    core.check_parameter("n", n, core.whole_number(2))
+    core.check_parameter("random_state", random_state, core.whole_number(0) | core.one_of(None))
+    level = checked_level(level)
+    core.check_parameter("align", align, core.one_of("signs", "procrustes"))
     given_model, given_rows = _in_order(model, X)
     pca, rows, weights = _model_and_rows(given_model, given_rows, sample_weight, parameters)
     return bootstrap_rows(
-        fitted_model(pca),
+        core.fitted_model(pca),
         rows,
         weights,
         n=int(n),
         seed=random_state,
-        level=float(level),
+        level=level,
         align=align,
         progress=progress,
     )
-
-
-def _check_arguments(n: object, seed: object, level: object, align: object) -> None:
-    if not is_number(n, Integral) or n < 2:  # type: ignore[operator]
-        raise invalid_value("n", n, "a whole number of at least 2", "1000 is usual")
-    if seed is not None and (not is_number(seed, Integral) or seed < 0):  # type: ignore[operator]
-        hint = "None gives other resamples each time"
-        raise invalid_value("random_state", seed, "a whole number of at least 0, or None", hint)
-    checked_level(level)
-    if align not in _ALIGNMENTS:
-        hint = "'procrustes' measures the stability of the space of all components"
-        raise invalid_value("align", align, " or ".join(map(repr, _ALIGNMENTS)), hint)
 
 
 def _in_order(model: object, X: object) -> tuple[PCA | None, object]:
@@ -172,7 +153,7 @@ def _model_and_rows(
             place={"parameter": next(iter(parameters))},
             hint="leave out the model or the parameters",
         )
-    data = fitted_model(model).schema.open(X)[0]
+    data = core.fitted_model(model).schema.open(X)[0]
     if isinstance(data, Source) and (not isinstance(data, DistributedRows) or data.resident):
         data = read_whole(data)
     if is_sparse(data) or isinstance(data, Source):
@@ -182,8 +163,8 @@ def _model_and_rows(
             hint="give all rows or a sample as a dense array: X.toarray(), or X.compute() for "
             "Dask; in a file, store the matrix dense",
         )
-    check_index(X, sample_weight)
-    weights = checked_weights(sample_weight, len(data))
+    core.check_index(X, sample_weight)
+    weights = core.checked_weights(sample_weight, len(data))
     if np.isnan(data).any():
         if model.missing != "drop":
             raise NotAvailableError(
@@ -193,6 +174,6 @@ def _model_and_rows(
             )
         data, weights, _ = drop_incomplete(data, weights)
     if weights is not None:
-        warn_of_fractional_weights(weights)
+        core.warn_of_fractional_weights(weights)
         data, weights = data[weights > 0], weights[weights > 0]
     return model, data.astype(np.float64), weights

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from princomp.core import check_parameter, one_of
 from princomp.diagnostics.tables import pair_columns, pandas_or_dict
 from princomp.errors import invalid_value
 from princomp.linalg import FloatArray
@@ -108,9 +109,7 @@ class Bootstrap:
             "loadings": self._loadings,
             "intervals": self._intervals,
         }
-        if not isinstance(what, str) or what not in tables:
-            names = ", ".join(map(repr, tables))
-            raise invalid_value("what", what, f"one of {names}", "choose a table")
+        check_parameter("what", what, one_of(*tables))
         return tables[what]()
 
     @property

@@ -11,16 +11,11 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.diagnostics.models import feature_names
+from princomp import io
+from princomp.core import fitted_model
 from princomp.diagnostics.tables import frame_of, is_missing
 from princomp.errors import ColumnError, NotFiniteError, ParameterError, ShapeError, row_words
-from princomp.io import (
-    Origin,
-    has_named_columns,
-    named_column,
-    refuse_duplicates,
-    without_column,
-)
+from princomp.estimators import TableEstimator
 from princomp.linalg import FloatArray
 
 _CATEGORICAL_TYPES = (nw.String, nw.Categorical, nw.Enum, nw.Boolean)
@@ -51,7 +46,7 @@ class ExtraColumn:
 
 
 def take_named_columns(
-    model: object, X: object, given: Any, what: str = "groups", source: object = None
+    model: TableEstimator[Any], X: object, given: Any, what: str = "groups", source: object = None
 ) -> tuple[Any, Any]:
     """Look up values that are given as names of columns of X; remove these columns from X.
 
@@ -79,13 +74,13 @@ def take_named_columns(
     """
     names = [given] if isinstance(given, str) else given
     if names is given:
-        is_list = isinstance(given, list | tuple) and has_named_columns(X) and len(given) > 0
+        is_list = isinstance(given, list | tuple) and io.has_named_columns(X) and len(given) > 0
         is_list_of_text = is_list and all(isinstance(name, str) for name in given)
         if not is_list_of_text or len(set(given)) < len(given):
             return given, X
-    values = {name: named_column(X if source is None else source, name, what) for name in names}
-    for name in set(names) - set(feature_names(model) or ()):
-        X = without_column(X, name)
+    values = {name: io.named_column(X if source is None else source, name, what) for name in names}
+    for name in set(names) - set(fitted_model(model).schema.names or ()):
+        X = io.without_column(X, name)
     return values, X
 
 
@@ -169,7 +164,7 @@ def _read_columns(data: object, what: str) -> dict[str, _Cells]:
     frame = frame_of(data)
     named = data if frame is None else {name: frame.get_column(name) for name in frame.columns}
     if isinstance(named, Mapping):
-        refuse_duplicates(list(map(str, named)), Origin())
+        io.refuse_duplicates(list(map(str, named)), io.Origin())
         return {str(name): _read_cells(cells) for name, cells in named.items()}
     series = nw.from_native(data, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):

@@ -108,12 +108,6 @@ def _hint_for_part(model: object) -> str:
     return "" if found is model else f"give {name}"
 
 
-def feature_names(model: object) -> list[str] | None:
-    """Return the names of the columns of the fit, if they had names."""
-    names = getattr(model, "feature_names_in_", None)
-    return None if names is None else list(map(str, names))
-
-
 def variable_names(model: TableEstimator[Any]) -> Names:
     """Return names of the columns (p,): x0, x1, … if the fit had none."""
     return np.array(fitted_model(model).schema.text_names(), dtype=object)

@@ -11,17 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from princomp import errors
 from princomp.core import DECAY_HINT, PCAModel
 from princomp.diagnostics.bootstrap_result import Bootstrap
 from princomp.engines import ProgressCallback, ProgressReporter
-from princomp.errors import (
-    ConstantColumnError,
-    NotFiniteError,
-    ParameterError,
-    PrincompError,
-    ShapeError,
-    warn,
-)
 from princomp.io import listed
 from princomp.linalg import (
     EPS,
@@ -84,7 +77,7 @@ def bootstrap_rows(
     table, fitted = _table(model, rows, weights), model.result
     k, p = model.k, rows.shape[1]
     if n * p * max(k, 1) > _MAX_NUMBERS:
-        raise ParameterError(
+        raise errors.ParameterError(
             f"the loadings of {n:,} resamples, {p:,} columns and {k:,} components are more than "
             f"{_MAX_NUMBERS:,} numbers",
             place={"parameter": "n"},
@@ -104,10 +97,8 @@ def bootstrap_rows(
     *quantities, angles, space_angles = (np.concatenate(part) for part in zip(*parts, strict=True))
     limits = ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
     intervals = [np.quantile(values, limits, axis=0) for values in quantities]
-    errors = [_standard_deviations(values) for values in quantities]
-    names = model.schema.names
-    columns = None if names is None else tuple(map(str, names))
-    results: Any = (*intervals, *errors, angles, space_angles, columns)
+    deviations = [_standard_deviations(values) for values in quantities]
+    results: Any = (*intervals, *deviations, angles, space_angles, model.schema.names)
     return Bootstrap(n, level, align, fitted.variances, fitted.rates, loadings, *results)
 
 
@@ -118,7 +109,7 @@ def _standard_deviations(values: FloatArray) -> FloatArray:
 
 
 def quick_bootstrap(
-    model: PCAModel, rows: int, compute: Callable[[int], Bootstrap]
+    model: PCAModel, rows: int, compute: Callable[..., Bootstrap]
 ) -> tuple[Bootstrap | None, str]:
     """Compute a bootstrap that was not requested, if that takes less than about half a second.
 
@@ -128,7 +119,7 @@ def quick_bootstrap(
     rows : int
         Number of rows.
     compute : callable
-        Computes a bootstrap with a given number of resamples.
+        ``compute(n=…)`` computes a bootstrap with a given number of resamples.
 
     Returns
     -------
@@ -142,8 +133,8 @@ def quick_bootstrap(
     if _QUICK_RESAMPLES * (rows * (p**2 + _DRAW_COST) + _EIGH_COST * p**3) > _QUICK_COST:
         return None, "slow"
     try:
-        return compute(_QUICK_RESAMPLES), ""
-    except PrincompError as error:
+        return compute(n=_QUICK_RESAMPLES), ""
+    except errors.PrincompError as error:
         return None, error.message
 
 
@@ -154,9 +145,9 @@ def _table(model: PCAModel, rows: FloatArray, weights: Weights) -> Table:
     fitted.require_mean()
     total = float(len(rows)) if weights is None else float(weights.sum())
     if round(total) < 2:
-        raise ShapeError(f"a resample needs at least 2 rows, and there are {total:g}")
+        raise errors.ShapeError(f"a resample needs at least 2 rows, and there are {total:g}")
     if total > _MAX_ROWS:
-        raise ParameterError(
+        raise errors.ParameterError(
             f"the weights add up to {total:.3g}: a resample of so many rows cannot be counted",
             place={"parameter": "sample_weight"},
             hint=f"divide the weights, which are frequencies, to a sum of {_MAX_ROWS:.0e} or less",
@@ -166,7 +157,7 @@ def _table(model: PCAModel, rows: FloatArray, weights: Weights) -> Table:
     tolerance_unit = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=weights)) + np.abs(mean)
     same_mean = np.all(np.abs(mean - fitted.summary.mean) <= 1e-4 * tolerance_unit)
     if abs(total - n) > 1e-6 * total or not same_mean:
-        raise ParameterError(
+        raise errors.ParameterError(
             f"these {total:g} rows are not the {n:g} rows of the fit",
             place={"parameter": "X"},
             hint="give the rows and weights of the fit, or leave out the model"
@@ -175,7 +166,7 @@ def _table(model: PCAModel, rows: FloatArray, weights: Weights) -> Table:
         )
     scale = model.parameters.scale
     if (scale is None) is not (fitted.scale is None):
-        raise ParameterError(
+        raise errors.ParameterError(
             f"the fit had {'no scale' if fitted.scale is None else 'a scale'}, and scale={scale!r} "
             "was set since",
             place={"parameter": "scale"},
@@ -274,11 +265,15 @@ def resample(table: Table, n: int, rng: np.random.Generator) -> Iterator[Resampl
     step = max(1, min(n, _MAX_SCATTERS // max(p * p, len(table.rows)), 256))
     for start in range(0, n, step):
         counts = rng.multinomial(table.size, table.probabilities, size=min(step, n - start))
-        if p <= _FEW_COLUMNS:
-            yield _analyse_by_products(table, counts.astype(np.float64))
-        else:
-            parts = [_analyse_by_rows(table, count.astype(np.float64)) for count in counts]
-            yield Resamples(*(np.stack(part) for part in zip(*parts, strict=True)))
+        yield _analyse(table, counts.astype(np.float64))
+
+
+def _analyse(table: Table, counts: FloatArray) -> Resamples:
+    """Analyse resamples, given by how often they contain each row (b, n)."""
+    if table.rows.shape[1] <= _FEW_COLUMNS:
+        return _analyse_by_products(table, counts)
+    parts = [_analyse_by_rows(table, count) for count in counts]
+    return Resamples(*(np.stack(part) for part in zip(*parts, strict=True)))
 
 
 def _warn_of_lost_variances(table: Table) -> None:
@@ -294,17 +289,14 @@ def _warn_of_lost_variances(table: Table) -> None:
     if not may_be_lost.any():
         return
     counts, size = table.probabilities * table.size, float(table.size)
-    if p <= _FEW_COLUMNS:
-        found = _analyse_by_products(table, counts[None]).variances[0]
-    else:
-        found = _analyse_by_rows(table, counts).variances
+    found = _analyse(table, counts[None]).variances[0]
     # Mean squares, since the weights were rounded to a whole number of rows.
     found, n = found * ((size - 1.0) / size), float(fitted.summary.rows)
     expected = variances * ((n - 1.0) / n)
     lost = np.flatnonzero(may_be_lost & ~(np.abs(found - expected) <= _LOST_SHARE * expected))
     if lost.size:
         names = listed([f"PC{a + 1}" for a in lost])
-        warn(
+        errors.warn(
             f"the bootstrap squares the rows, and rounding hides the variance of {names}, whose "
             "intervals and angles are unreliable. Keep fewer components (model.truncated(k)), or "
             "leave out or scale columns that vary far more than others"
@@ -376,9 +368,7 @@ def _analyse_by_rows(table: Table, count: FloatArray) -> Resamples:
         lengths = np.sqrt(np.where(values > 0, values, np.inf))
         vectors = (vectors @ rows) / lengths[:, None]
     missing = k - len(vectors)
-    if missing > 0:
-        values = np.pad(values, (0, missing))
-        vectors = np.pad(vectors, ((0, missing), (0, 0)))
+    values, vectors = np.pad(values, (0, missing)), np.pad(vectors, ((0, missing), (0, 0)))
     total = products.trace() / (size - 1.0)
     return Resamples(values / (size - 1.0), np.asarray(total), vectors)
 
@@ -406,7 +396,7 @@ def _centred(table: Table, count: FloatArray) -> tuple[FloatArray, FloatArray, F
 def _check_finite(squares: FloatArray) -> None:
     """Raise NotFiniteError if sums of squares overflowed; no product or eigenvalue is larger."""
     if not np.isfinite(squares).all():
-        raise NotFiniteError(
+        raise errors.NotFiniteError(
             "in a resample, sums of squares of the columns overflow float64",
             hint="divide the columns by a power of ten",
         )
@@ -426,8 +416,8 @@ def _divisors(
         columns = Columns(size, len(count), zeros, zeros, scatter)
         try:
             divisor = divisors(parameters.scale, columns, extremes, names, parameters.constant)
-        except ConstantColumnError as error:
-            raise ConstantColumnError(
+        except errors.ConstantColumnError as error:
+            raise errors.ConstantColumnError(
                 f"in a resample: {error.message}",
                 place=error.place,
                 hint="the resample lacks the few rows where this column differs; fit with "

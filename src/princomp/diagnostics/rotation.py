@@ -5,25 +5,16 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 from itertools import combinations
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from princomp.core import Request, fitted_model, is_number
-from princomp.diagnostics.models import feature_names, fitted_of, not_a_pca, variable_names
+from princomp.core import FLAG, Request, check_parameter, fitted_model, number, one_of
+from princomp.diagnostics.models import fitted_of, not_a_pca, variable_names
 from princomp.diagnostics.tables import pandas_or_dict
-from princomp.errors import (
-    NotAvailableError,
-    NotNumericError,
-    ParameterError,
-    ShapeError,
-    class_words,
-    invalid_value,
-    warn,
-)
+from princomp.errors import NotAvailableError, NotNumericError, ShapeError, warn
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray, binary_exponent, fix_signs, unmasked
 
@@ -137,9 +128,10 @@ class Rotation:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         arrays = ("loadings", "matrix", "factor_correlations", "sums_of_squares", "variances")
+        names = fitted_model(self.model).schema.names
         return {
             "method": self.method,
-            "columns": feature_names(self.model),
+            "columns": None if names is None else list(names),
             **{name: getattr(self, name).tolist() for name in (*arrays, "rates")},
             "iterations": self.iterations,
             "converged": self.converged,
@@ -275,19 +267,9 @@ def _check_arguments(model: PCA, method: str, kaiser: bool, power: float) -> Non
             hint="rotate(PCA(2, scale='unit').fit(X), 'varimax')",
             sklearn_hint="rotate(PCA.from_sklearn(model))",
         )
-    if not isinstance(method, str):
-        raise ParameterError(
-            f"method must be 'varimax' or 'promax', got {class_words(method)}",
-            place={"parameter": "method"},
-            hint="rotate(model, 'varimax') needs no rows; its result has transform(X)",
-        )
-    if method not in ("varimax", "promax"):
-        hint = "promax lets components correlate"
-        raise invalid_value("method", method, "'varimax' or 'promax'", hint)
-    if kaiser is not True and kaiser is not False:
-        raise invalid_value("kaiser", kaiser, "True or False", "True is usual")
-    if not (is_number(power, Real) and 1 < power < np.inf):
-        raise invalid_value("power", power, "a number above 1", "4 is usual")
+    check_parameter("method", method, one_of("varimax", "promax"))
+    check_parameter("kaiser", kaiser, FLAG)
+    check_parameter("power", power, number(1, exclusive=True))
     if method == "varimax" and power != 4:
         warn(f"power={power!r} has no effect with method='varimax'")
     fitted = fitted_of(model)
@@ -298,17 +280,15 @@ def _check_arguments(model: PCA, method: str, kaiser: bool, power: float) -> Non
             hint="fit with n_components of at least 1",
         )
     constant = np.flatnonzero(fitted.variances <= fitted.spectrum.resolution)
-    if constant.size and not constant[0]:
-        raise NotAvailableError(
-            "the model has no variance, so nothing can be rotated",
-            place={"parameter": "model"},
-            hint="fit rows that differ",
-        )
     if constant.size:
+        k = int(constant[0])
+        hint = (
+            f"use model.truncated({k}), or fit with n_components={k}" if k else "rows must differ"
+        )
         raise NotAvailableError(
-            f"component {constant[0] + 1} has no variance, so its loadings cannot be rotated",
-            place={"parameter": "model", "component": int(constant[0]) + 1},
-            hint=f"use model.truncated({constant[0]}), or fit with n_components={constant[0]}",
+            f"component {k + 1} has no variance, so its loadings cannot be rotated",
+            place={"parameter": "model", "component": k + 1},
+            hint=hint,
         )
     if fitted.k == fitted.p > 1:
         warn(

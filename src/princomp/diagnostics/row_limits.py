@@ -15,7 +15,7 @@ from princomp.diagnostics.models import axes_of, fitted_of, solvers_with_covaria
 from princomp.diagnostics.row_reader import Block, centred_and_scaled
 from princomp.errors import counted, warn
 from princomp.estimators import PCA
-from princomp.linalg import EPS, FloatArray
+from princomp.linalg import EPS, FloatArray, slices
 from princomp.summaries import Moments, Triangle
 
 # Budget of multiplications for the limits of all patterns of filled cells.
@@ -130,8 +130,7 @@ class RowLimits:
         self._has_more_patterns |= len(new) > self._max_patterns - len(found)
         new = new[: self._max_patterns - len(found)]
         step = 1 if self._rows is None else max(1, _CHUNK_NUMBERS // self._rows.size)
-        for start in range(0, len(new), step):
-            part = new[start : start + step]
+        for part in (new[at] for at in slices(len(new), step)):
             filled = np.unpackbits(packed[part], axis=1, count=self._fitted.p).astype(bool)
             for i, limits in zip(part, self._compute(filled), strict=True):
                 found[keys[i]] = limits

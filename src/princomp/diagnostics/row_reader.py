@@ -17,14 +17,14 @@ from princomp.core import (
     checked_weights,
     fitted_model,
 )
-from princomp.diagnostics.models import axes_of, feature_names, fitted_of
+from princomp.diagnostics.models import axes_of, fitted_of
 from princomp.diagnostics.tables import Contents, checked_frame, frame_of, short_dates, table
 from princomp.engines import DistributedRows
 from princomp.errors import ColumnError, ParameterError, ShapeError, invalid_value
 from princomp.estimators import PCA, TableEstimator
 from princomp.io import Origin, RowArray, Source, TableInput, frame_origin, has_index_name, is_file
-from princomp.linalg import FloatArray
-from princomp.summaries import SampleWeight, Weights, check_weights, is_sparse, slice_weights
+from princomp.linalg import FloatArray, part_of, slices
+from princomp.summaries import SampleWeight, Weights, as_dense, check_weights, slice_weights
 
 # Numbers that are centred at a time, so that the copy stays in the cache.
 _CHUNK_NUMBERS = 2**17
@@ -164,12 +164,11 @@ class RowReader:
         """
         first, step = 0, max(1, _CHUNK_NUMBERS // self.fitted.p)
         for chunk, names in self.chunks():
-            for start in range(0, chunk.shape[0], step):
-                rows, filled = self._centred_block(chunk[start : start + step], first)
+            for part in slices(chunk.shape[0], step):
+                rows, filled = self._centred_block(chunk[part], first)
                 stop = first + len(rows)
-                part = None if names is None else names[start : start + len(rows)]
-                weights = slice_weights(self.weights, first, stop)
-                yield Block(first, rows, self._ids(part, first, stop), weights, filled)
+                ids = self._ids(part_of(names, part), first, stop)
+                yield Block(first, rows, ids, slice_weights(self.weights, first, stop), filled)
                 first = stop
         check_weights(self.weights, first)
 
@@ -236,15 +235,14 @@ class RowReader:
         rows = centred_and_scaled(self.fitted, part)
         if np.isfinite(rows).all():
             return rows, None
-        values = part.data if is_sparse(part) else part
         model = fitted_model(self.model)
         if isinstance(self.data, Source):
             model.check_finite(part, self.data, first, self.origin)
-        elif model.missing == "error" or np.isinf(values).any():
+        elif model.missing == "error" or np.isinf(rows).any():
             model.check_finite(self.data, self.data, 0, self.origin)
         if not self.fills:
             return rows, None
-        dense = part.toarray() if is_sparse(part) else part
+        dense = as_dense(part)
         missing = np.isnan(dense)
         missing[missing.all(axis=1)] = False  # such rows stay empty
         return centred_and_scaled(self.fitted, model.fill(dense)), missing
@@ -252,16 +250,15 @@ class RowReader:
 
 def centred_and_scaled(fitted: Fitted, part: RowArray) -> FloatArray:
     """Return rows in float64, centred and scaled as in the fit."""
-    dense = part.toarray() if is_sparse(part) else part
     with np.errstate(all="ignore"):  # the caller checks what is not finite
-        rows: FloatArray = (dense.astype(np.float64) - fitted.mean) - fitted.mean_low
+        rows: FloatArray = (as_dense(part).astype(np.float64) - fitted.mean) - fitted.mean_low
         if fitted.scale is not None:
             rows /= fitted.scale
     return rows
 
 
 def split_ids(
-    model: object, frame: nw.DataFrame[Any], column: str | None, id_column: str | None
+    model: TableEstimator[Any], frame: nw.DataFrame[Any], column: str | None, id_column: str | None
 ) -> tuple[Any, NDArray[Any] | None]:
     """Split off the column with the names of the rows: ``column``, or the model's id column.
 
@@ -274,7 +271,7 @@ def split_ids(
     if name is None:
         return frame.to_native(), None
     names = _object_array(frame.get_column(labels[name]).to_list())
-    kept = frame if name in (feature_names(model) or ()) else frame.drop([labels[name]])
+    kept = frame if name in (fitted_model(model).schema.names or ()) else frame.drop([labels[name]])
     return kept.to_native(), names
 
 
@@ -287,7 +284,7 @@ def _index_column(model: TableEstimator[Any], frame: nw.DataFrame[Any]) -> str |
     if not frame.columns or frame_origin(frame.to_native()).label_of:
         return None
     first = frame.columns[0]
-    analysed = feature_names(model) or [first]
+    analysed = fitted_model(model).schema.names or [first]
     return first if has_index_name(first) and first not in analysed else None
 
 
@@ -296,7 +293,7 @@ def _open_files(model: TableEstimator[Any], X: object, id_column: str | None) ->
     table = X if isinstance(X, TableInput) else TableInput(X)
     if id_column is not None:
         table = table.with_id_column(id_column)
-    return table.open(feature_names(model))
+    return table.open(fitted_model(model).schema.names)
 
 
 def _object_array(values: object) -> NDArray[Any]:

@@ -13,7 +13,8 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from princomp.errors import ColumnError, MissingLibraryError, invalid_value
+from princomp.core import check_parameter, one_of
+from princomp.errors import ColumnError, MissingLibraryError
 from princomp.io import is_file
 from princomp.rules import text_table
 
@@ -21,7 +22,6 @@ Contents: TypeAlias = Mapping[str, NDArray[Any]]
 Names: TypeAlias = NDArray[Any]
 
 _LIBRARIES = ("pandas", "polars", "pyarrow")
-_KINDS = (*_LIBRARIES, "listing")
 _SCALARS = (str, bytes, Number, np.generic, date, time, timedelta)  # types that Arrow can store
 _ROWS_SHOWN = 20  # rows that a Listing prints
 
@@ -116,9 +116,7 @@ def is_long_form(form: str) -> bool:
     ------
     ParameterError
     """
-    if form not in ("long", "wide"):
-        hint = "'long' has a row for each pair, 'wide' a column for each component"
-        raise invalid_value("form", form, "'long' or 'wide'", hint)
+    check_parameter("form", form, one_of("long", "wide"))
     return form == "long"
 
 
@@ -132,10 +130,8 @@ def checked_frame(frame: str | None, model: object, input_kind: str | None = Non
     ------
     ParameterError
     """
+    check_parameter("frame", frame, one_of(*_LIBRARIES, "listing", None))
     if frame is not None:
-        if frame not in _KINDS:
-            kinds = f"one of {', '.join(map(repr, _KINDS))}"
-            raise invalid_value("frame", frame, kinds, "None stands for the kind of the input")
         return frame
     if input_kind is not None:
         return input_kind

@@ -19,7 +19,7 @@ from princomp.diagnostics import (
     ignoring_rows,
     select_components,
 )
-from princomp.errors import ParameterError, ShapeError
+from princomp.errors import ParameterError, ShapeError, invalid_value
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.solvers import Spectrum
@@ -59,15 +59,13 @@ def accept_any_model(figure: Callable[P, T]) -> Callable[P, T]:
 class DrawnModel(NamedTuple):
     """The parts of a fitted PCA or kernel PCA that figures use.
 
-    ``rank`` is the number of components with variance, or None if not all were computed. ``p`` is
-    the number of columns of a PCA, and the rank of a kernel PCA, which has neither a result
-    (``fitted``) nor verdicts.
+    ``rank`` is the number of components with variance, or None if not all were computed. A kernel
+    PCA has neither a result (``fitted``) nor verdicts.
     """
 
     spectrum: Spectrum
     k: int
     rank: int | None
-    p: int | None
     fitted: Fitted | None = None
     verdicts: tuple[Verdict, ...] = ()
 
@@ -83,7 +81,7 @@ class DrawnModel(NamedTuple):
         if not isinstance(model, KernelPCA):
             fitted = fitted_of(model)
             rank, found = min(fitted.p, fitted.analysed.rank_limit), _verdicts(fitted, bootstrap)
-            return cls(fitted.spectrum, fitted.k, int(rank), fitted.p, fitted, found)
+            return cls(fitted.spectrum, fitted.k, int(rank), fitted, found)
         if bootstrap is not None:
             raise ParameterError(
                 "a kernel PCA has no bootstrap",
@@ -94,7 +92,7 @@ class DrawnModel(NamedTuple):
         known_rank = None
         if len(spectrum.variances) > k or float(spectrum.rates.sum()) > 1.0 - _RATE_TOLERANCE:
             known_rank = int((spectrum.variances > 0).sum())
-        return cls(spectrum, k, known_rank, known_rank)
+        return cls(spectrum, k, known_rank)
 
     def axis_names(self, selected: Selection) -> list[str]:
         """Names of components with their share of the *total* variance: ``PC1 (62.0%)``.
@@ -122,28 +120,22 @@ def _verdicts(fitted: Fitted, bootstrap: Bootstrap | None) -> tuple[Verdict, ...
     """
     if bootstrap is None:
         return verdicts(fitted)
-    place, hint = {"parameter": "bootstrap"}, "use bootstrap=princomp.bootstrap(model, X)"
+    hint = "use bootstrap=princomp.bootstrap(model, X)"
     if not isinstance(bootstrap, Bootstrap):
-        raise ParameterError(
-            f"bootstrap must be a result of princomp.bootstrap, got {type(bootstrap).__name__}",
-            place=place,
-            hint=hint,
-        )
+        raise invalid_value("bootstrap", bootstrap, "a result of princomp.bootstrap", hint)
     unit = np.abs(fitted.loadings).max(initial=0.0)
     if bootstrap.loadings.shape != fitted.loadings.shape or not np.allclose(
         bootstrap.loadings, fitted.loadings, rtol=1e-6, atol=1e-9 * unit
     ):
         problem = "the bootstrap is of another model: its loadings differ"
-        raise ParameterError(problem, place=place, hint=hint)
+        raise ParameterError(problem, place={"parameter": "bootstrap"}, hint=hint)
     return verdicts(fitted, bootstrap.angle_quantiles((0.95,))[0])
 
 
 # ---- components -----------------------------------------------------------------------
 
 
-def select_few(
-    k: int, components: Components, default: int, most: int, advice: str = "select fewer components"
-) -> Selection:
+def select_few(k: int, components: Components, default: int, most: int) -> Selection:
     """Select at most ``most`` of k components; by default the first ``default``.
 
     Raises
@@ -157,13 +149,13 @@ def select_few(
         raise ParameterError(
             f"at most {most} components can be drawn, got {count}",
             place={"parameter": "components"},
-            hint=advice,
+            hint="select fewer components",
         )
     return selected
 
 
-def select_plane(k: int, p: int | None, x: int | str, y: int | str) -> Selection:
-    """Select the two components of a plane, for a model with k components of p columns.
+def select_plane(k: int, x: int | str, y: int | str) -> Selection:
+    """Select the two components of a plane, for a model with k components.
 
     Raises
     ------
@@ -173,12 +165,11 @@ def select_plane(k: int, p: int | None, x: int | str, y: int | str) -> Selection
         For an unknown component, or the same component twice.
     """
     if k == 1:
-        advice = "" if p == 1 else "keep two or more (n_components=2), or "
         raise ShapeError(
-            "a plane needs two components, but the model keeps 1"
-            + (" of the one column" if p == 1 else ""),
+            "a plane needs two components, but the model keeps 1",
             place={"parameter": "y"},
-            hint=f"{advice}use pairs(), which draws one component as a histogram",
+            hint="keep two or more (n_components=2), or use pairs(), which draws one component as "
+            "a histogram",
         )
     i, j = (select_components(k, one).indices[0] for one in (x, y))
     if i == j:

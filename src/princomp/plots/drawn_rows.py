@@ -8,23 +8,14 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core import fitted_model
-from princomp.diagnostics import (
-    Names,
-    RowReader,
-    Selection,
-    check_count,
-    checked_level,
-    extra_columns,
-    take_named_columns,
-)
+from princomp import diagnostics
+from princomp.core import check_parameter, fitted_model, one_of
 from princomp.errors import (
     ColumnError,
     NotNumericError,
     ParameterError,
     ShapeError,
     counted,
-    invalid_value,
 )
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
@@ -47,7 +38,7 @@ class DrawnRows(NamedTuple):
     """
 
     scores: FloatArray
-    names: Names
+    names: diagnostics.Names
     kept: NDArray[np.bool_]
     named: bool = True
 
@@ -75,7 +66,7 @@ class Groups(NamedTuple):
 def rows_and_groups(
     model: PCA | KernelPCA,
     X: object,
-    selected: Selection,
+    selected: diagnostics.Selection,
     groups: object,
     ellipses: str,
     level: float,
@@ -87,20 +78,20 @@ def rows_and_groups(
     ------
     ParameterError, ShapeError, ColumnError, NotFiniteError, NotNumericError
     """
-    if ellipses not in ("rows", "mean", "none"):
-        hint = "'rows' predicts further rows of a group, 'mean' covers its mean"
-        raise invalid_value("ellipses", ellipses, "one of 'rows', 'mean', 'none'", hint)
-    level = checked_level(level)
+    check_parameter("ellipses", ellipses, one_of("rows", "mean", "none"))
+    level = diagnostics.checked_level(level)
     if isinstance(groups, str):
-        groups, X = take_named_columns(model, X, groups)
+        groups, X = diagnostics.take_named_columns(model, X, groups)
     rows = _drawn_rows(model, X, selected, ids)
     row_groups = read_groups(groups, X, rows.kept)
     return rows, row_groups and row_groups._replace(ellipses=ellipses, level=level)
 
 
-def _drawn_rows(model: PCA | KernelPCA, X: object, selected: Selection, ids: Ids) -> DrawnRows:
+def _drawn_rows(
+    model: PCA | KernelPCA, X: object, selected: diagnostics.Selection, ids: Ids
+) -> DrawnRows:
     """Compute scores of rows on the selected components."""
-    reader = RowReader.open(model, X, ids=ids, frame="listing")
+    reader = diagnostics.RowReader.open(model, X, ids=ids, frame="listing")
     if isinstance(model, KernelPCA):
         fitted = fitted_model(model)
         names, scores = reader.collect_chunks(
@@ -131,7 +122,7 @@ def rows_with_scores(scores: FloatArray) -> NDArray[np.bool_]:
     return kept
 
 
-def has_row_names(names: Names) -> bool:
+def has_row_names(names: diagnostics.Names) -> bool:
     """Whether rows have names other than numbers from 0."""
     return names.dtype.kind not in "iu" or not np.array_equal(names, np.arange(len(names)))
 
@@ -152,20 +143,14 @@ def read_groups(groups: object, X: object, kept: NDArray[np.bool_]) -> Groups | 
         return None
     place = {"parameter": "groups"}
     n, index = len(kept), pandas_index(X)
-    columns = extra_columns(groups, n, index, what="groups")
+    columns = diagnostics.extra_columns(groups, n, index, what="groups")
     if len(columns) != 1:
         raise ShapeError(
             f"groups has {len(columns)} columns", place=place, hint="give one value for each row"
         )
     column = columns[0]
-    if column.numbers is not None:
-        if len(np.unique(column.numbers[~np.isnan(column.numbers)])) > _MAX_GROUPS:
-            raise ParameterError(
-                "groups has too many different numbers to be categories",
-                place=place,
-                hint="cut them into ranges, or use metadata() for correlations",
-            )
-        column = extra_columns(groups, n, index, [column.name], what="groups")[0]
+    if column.numbers is not None:  # codes of categories
+        column = diagnostics.extra_columns(groups, n, index, [column.name], what="groups")[0]
     if column.codes is None:
         raise NotNumericError(
             f"groups are {column.kind}, not categories",
@@ -180,7 +165,7 @@ def read_groups(groups: object, X: object, kept: NDArray[np.bool_]) -> Groups | 
         raise ParameterError(
             f"{len(present)} groups are more than the {_MAX_GROUPS} that a figure can show",
             place=place,
-            hint="combine some of them",
+            hint="combine some of them; metadata() correlates numbers with components",
         )
     new_codes = np.where(codes < 0, -1, np.searchsorted(present, codes))
     title = "" if column.name == "groups" else column.name
@@ -213,11 +198,11 @@ def choose_labelled(
         label = count if rows.named else 0
     elif np.iterable(label):
         return _rows_named([label] if isinstance(label, str) else list(label), rows.names)
-    count = min(check_count("label", label, 0), n)
+    count = min(diagnostics.check_count("label", label, 0), n)
     return np.argsort(-distances, kind="stable")[:count]
 
 
-def _rows_named(labels: list[object], names: Names) -> NDArray[np.intp]:
+def _rows_named(labels: list[object], names: diagnostics.Names) -> NDArray[np.intp]:
     index_of_name = {str(name): i for i, name in reversed(list(enumerate(names)))}
     for name in labels:
         if str(name) not in index_of_name:

@@ -10,20 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from numpy.typing import NDArray
 
+from princomp import diagnostics
 from princomp.core import renamed_parameters
-from princomp.diagnostics import (
-    Bootstrap,
-    Components,
-    Listing,
-    Selection,
-    check_count,
-    fitted_of,
-    metadata as metadata_table,
-    select_components,
-    shared_docs,
-    variable_measures,
-    variable_names,
-)
 from princomp.errors import NotAvailableError
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
@@ -36,13 +24,13 @@ _DEFAULT_COMPONENTS = 8  # components by default
 
 
 @accept_any_model
-@shared_docs
+@diagnostics.shared_docs
 def cos2(
     model: PCA,
-    components: Components = None,
+    components: diagnostics.Components = None,
     *,
     top: int = 30,
-    bootstrap: Bootstrap | None = None,
+    bootstrap: diagnostics.Bootstrap | None = None,
     ax: Axes | None = None,
     dark: bool | None = None,
 ) -> Axes:
@@ -69,22 +57,22 @@ def cos2(
     ------
     ParameterError
     """
-    fitted = fitted_of(model)
-    selected = select_components(fitted.k, components, _DEFAULT_COMPONENTS)
-    top = check_count("top", top)
+    fitted = diagnostics.fitted_of(model)
+    selected = diagnostics.select_components(fitted.k, components, _DEFAULT_COMPONENTS)
+    top = diagnostics.check_count("top", top)
     if np.isnan(fitted.column_variances).all():
         raise NotAvailableError(
             "cos² needs the variances of the columns, which scikit-learn's PCA does not keep",
             place={"parameter": "model"},
             hint="fit princomp.PCA to the same rows",
         )
-    summed = select_components(fitted.k, components)
-    values = variable_measures(fitted, summed)["cos2"]
+    summed = diagnostics.select_components(fitted.k, components)
+    values = diagnostics.variable_measures(fitted, summed)["cos2"]
     total = values.sum(axis=1)
     order = np.argsort(-np.where(np.isnan(total), -1.0, total), kind="stable")[:top]
     cells = np.column_stack([values[:, : len(selected.indices)], total])[order]
 
-    names = [display_name(name) for name in variable_names(model)[order]]
+    names = [display_name(name) for name in diagnostics.variable_names(model)[order]]
     width = _names_width(names) + 0.75 * cells.shape[1]
     ax = style.styled_axes(ax, dark, width, 1.2 + 0.27 * len(order))
     kept_or_shown = "kept" if components is None else "shown"
@@ -102,7 +90,7 @@ def cos2(
 
 @renamed_parameters(weights="sample_weight")
 @accept_any_model
-@shared_docs
+@diagnostics.shared_docs
 def metadata(
     model: PCA,
     X: object,
@@ -110,8 +98,8 @@ def metadata(
     sample_weight: SampleWeight = None,
     *,
     categorical: Iterable[str] = (),
-    components: Components = None,
-    bootstrap: Bootstrap | None = None,
+    components: diagnostics.Components = None,
+    bootstrap: diagnostics.Bootstrap | None = None,
     ax: Axes | None = None,
     dark: bool | None = None,
 ) -> Axes:
@@ -137,8 +125,10 @@ def metadata(
     ------
     ParameterError, ShapeError, ColumnError, NotFiniteError
     """
-    selected = select_components(fitted_of(model).k, components, _DEFAULT_COMPONENTS)
-    table = metadata_table(
+    selected = diagnostics.select_components(
+        diagnostics.fitted_of(model).k, components, _DEFAULT_COMPONENTS
+    )
+    table = diagnostics.metadata(
         model,
         X,
         data,
@@ -176,13 +166,15 @@ def _names_width(names: Iterable[object]) -> float:
     return max(1.9, 0.6 + 0.09 * max(len(display_name(name)) for name in names))
 
 
-def _headings(model: PCA, selected: Selection, bootstrap: Bootstrap | None) -> list[str]:
+def _headings(
+    model: PCA, selected: diagnostics.Selection, bootstrap: diagnostics.Bootstrap | None
+) -> list[str]:
     """Names of components above the columns, in two or three lines."""
     names = DrawnModel.of(model, bootstrap).axis_names(selected)
     return [name.replace(" (", "\n(", 1).replace(", ", ",\n", 1) for name in names]
 
 
-def _reasons_for_empty_cells(table: Listing) -> list[str]:
+def _reasons_for_empty_cells(table: diagnostics.Listing) -> list[str]:
     """Reasons for cells without a number, each once."""
     notes = zip(table["column"], table["note"], strict=True)
     lines = list(dict.fromkeys(f"–  {name}: {reason}" for name, reason in notes if reason))

@@ -13,6 +13,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.text import Text
 
 from princomp.errors import printable
+from princomp.io import listed
 from princomp.linalg import FloatArray
 from princomp.plots import style
 from princomp.plots.placement import LabelPlacer, Placement
@@ -82,8 +83,8 @@ def place_labels(
         # The note makes the Axes smaller, so the labels are placed once more.
         unplaced = [name for i, name in enumerate(names) if i not in placed]
         letters = np.cumsum([len(name) + 2 for name in unplaced])
-        listed = max(1, min(_MAX_LISTED_NAMES, int((letters <= _MAX_LISTED_LETTERS).sum())))
-        style.add_note(ax, f"no room for {style.join_names(unplaced, listed)}", replace="no room")
+        count = max(1, min(_MAX_LISTED_NAMES, int((letters <= _MAX_LISTED_LETTERS).sum())))
+        style.add_note(ax, f"no room for {listed(unplaced, count)}", replace="no room")
         style.lay_out(ax)
         candidates = sorted(placed)
     for i, text in enumerate(artists):
@@ -143,8 +144,7 @@ def _write(ax: Axes, text: Text, placement: Placement, halo: bool) -> None:
 def _direction(arrow: FloatArray) -> FloatArray:
     """Direction (2,) of an arrow."""
     step = arrow[-1] - arrow[0]
-    length = float(np.hypot(*step))
-    return step / length if length > 0 else np.zeros(2)
+    return step / (np.hypot(*step) or 1.0)
 
 
 def _segments(lines: Sequence[FloatArray]) -> FloatArray:

@@ -227,11 +227,11 @@ def draw_ellipse(
         {"facecolor": colour, "alpha": 0.10, "edgecolor": "none", "zorder": 0.5},
         {"facecolor": "none", "edgecolor": colour, "linewidth": 1.0, "zorder": 1.8},
     ):
-        ax.add_patch(Ellipse(tuple(centre), *(2.0 * half), angle=angle, **options))  # type: ignore[arg-type]
-    radians, t = np.radians(angle), np.linspace(0.0, 2.0 * np.pi, _VERTICES)
-    unrotated = np.column_stack([half[0] * np.cos(t), half[1] * np.sin(t)])
-    rotation = np.array([[np.cos(radians), np.sin(radians)], [-np.sin(radians), np.cos(radians)]])
-    line: FloatArray = centre + unrotated @ rotation
+        patch = Ellipse(tuple(centre), *(2.0 * half), angle=angle, **options)  # type: ignore[arg-type]
+        ax.add_patch(patch)
+    t = np.linspace(0.0, 2.0 * np.pi, _VERTICES)
+    circle = np.column_stack([np.cos(t), np.sin(t)])
+    line: FloatArray = patch.get_patch_transform().transform(circle)
     ax.update_datalim(line)  # patches do not always update the limits of an Axes
     return line
 

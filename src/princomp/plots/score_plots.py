@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations_with_replacement
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,30 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from princomp.core import is_number
-from princomp.diagnostics import (
-    Bootstrap,
-    Components,
-    Names,
-    check_count,
-    fitted_of,
-    shared_docs,
-    variable_names,
-)
-from princomp.errors import ParameterError, invalid_value
+from princomp import diagnostics
+from princomp.core import check_parameter, number, one_of
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray
-from princomp.plots import marks, style
+from princomp.plots import drawn_rows, marks, style
 from princomp.plots.drawn_model import DrawnModel, accept_any_model, select_few, select_plane
-from princomp.plots.drawn_rows import (
-    DrawnRows,
-    Groups,
-    Ids,
-    Labels,
-    choose_labelled,
-    rows_and_groups,
-)
 from princomp.plots.labels import display_name, place_labels
 
 # Length of the longest arrow relative to the scores.
@@ -46,7 +28,7 @@ _DEFAULT_COMPONENTS, _MAX_COMPONENTS = 4, 8
 
 
 @accept_any_model
-@shared_docs
+@diagnostics.shared_docs
 def scores(
     model: PCA | KernelPCA,
     X: object,
@@ -56,9 +38,9 @@ def scores(
     groups: object = None,
     ellipses: str = "rows",
     level: float = 0.95,
-    label: Labels = None,
-    ids: Ids = None,
-    bootstrap: Bootstrap | None = None,
+    label: drawn_rows.Labels = None,
+    ids: drawn_rows.Ids = None,
+    bootstrap: diagnostics.Bootstrap | None = None,
     ax: Axes | None = None,
     dark: bool | None = None,
 ) -> Axes:
@@ -99,8 +81,8 @@ def scores(
     ParameterError, ColumnError, NotFiniteError
     """
     drawn = DrawnModel.of(model, bootstrap)
-    selected = select_plane(drawn.k, drawn.p, x, y)
-    rows, row_groups = rows_and_groups(model, X, selected, groups, ellipses, level, ids)
+    selected = select_plane(drawn.k, x, y)
+    rows, row_groups = drawn_rows.rows_and_groups(model, X, selected, groups, ellipses, level, ids)
     names = drawn.axis_names(selected)
     return _draw(style.styled_axes(ax, dark), names, rows, row_groups, label)
 
@@ -117,9 +99,9 @@ def biplot(
     groups: object = None,
     ellipses: str = "rows",
     level: float = 0.95,
-    label: Labels = None,
-    ids: Ids = None,
-    bootstrap: Bootstrap | None = None,
+    label: drawn_rows.Labels = None,
+    ids: drawn_rows.Ids = None,
+    bootstrap: diagnostics.Bootstrap | None = None,
     ax: Axes | None = None,
     dark: bool | None = None,
 ) -> Axes:
@@ -151,12 +133,11 @@ def biplot(
     approximate the data.
     """
     drawn = DrawnModel.of(model, bootstrap)
-    fitted = fitted_of(model)
-    selected = select_plane(fitted.k, fitted.p, x, y)
-    top = check_count("top", top)
-    if factor is not None and not (is_number(factor, Real) and 0 < factor < np.inf):
-        raise invalid_value("factor", factor, "a positive number", "None chooses a factor")
-    rows, row_groups = rows_and_groups(model, X, selected, groups, ellipses, level, ids)
+    fitted = diagnostics.fitted_of(model)
+    selected = select_plane(fitted.k, x, y)
+    top = diagnostics.check_count("top", top)
+    check_parameter("factor", factor, one_of(None) | number(0, exclusive=True))
+    rows, row_groups = drawn_rows.rows_and_groups(model, X, selected, groups, ellipses, level, ids)
     # Contributions to the plane are proportional to squared lengths of loadings.
     loadings = fitted.loadings[:, selected.indices]
     order = np.argsort(-(loadings**2).sum(axis=1), kind="stable")[:top]
@@ -164,7 +145,7 @@ def biplot(
     note = f"arrows: loadings × {factor:.3g}"
     if len(order) < fitted.p:
         note += f", the {len(order)} of {fitted.p:,} variables that contribute most"
-    arrows = (variable_names(model)[order], factor * loadings[order], note)
+    arrows = (diagnostics.variable_names(model)[order], factor * loadings[order], note)
     names = drawn.axis_names(selected)
     return _draw(style.styled_axes(ax, dark), names, rows, row_groups, label, arrows)
 
@@ -172,10 +153,10 @@ def biplot(
 def _draw(
     ax: Axes,
     axis_labels: list[str],
-    rows: DrawnRows,
-    groups: Groups | None,
-    label: Labels,
-    arrows: tuple[Names, FloatArray, str] | None = None,
+    rows: drawn_rows.DrawnRows,
+    groups: drawn_rows.Groups | None,
+    label: drawn_rows.Labels,
+    arrows: tuple[diagnostics.Names, FloatArray, str] | None = None,
 ) -> Axes:
     """Draw rows, groups and arrows, and then labels: of arrows, of groups, of rows."""
     style.draw_zero_lines(ax)
@@ -196,7 +177,9 @@ def _draw(
     ax.autoscale_view()
     ax.set_aspect("equal", adjustable="datalim")
     marks.draw_arrows(ax, ends, style.VERMILLION)
-    labelled = choose_labelled(label, rows, np.hypot(*scores.T), crowded=groups is not None)
+    labelled = drawn_rows.choose_labelled(
+        label, rows, np.hypot(*scores.T), crowded=groups is not None
+    )
     if len(labelled) and len(scores) > marks.MAX_POINTS:
         if groups is None:
             marks.draw_points(ax, scores[labelled], style.VERMILLION, among=400)
@@ -241,12 +224,12 @@ def _default_factor(scores: FloatArray, loadings: FloatArray) -> float:
 def pairs(
     model: PCA | KernelPCA,
     X: object,
-    components: Components = None,
+    components: diagnostics.Components = None,
     *,
     groups: object = None,
     ellipses: str = "none",
     level: float = 0.95,
-    bootstrap: Bootstrap | None = None,
+    bootstrap: diagnostics.Bootstrap | None = None,
     figure: Figure | None = None,
     dark: bool | None = None,
 ) -> NDArray[Any]:
@@ -276,7 +259,7 @@ def pairs(
     drawn = DrawnModel.of(model, bootstrap)
     selected = select_few(drawn.k, components, _DEFAULT_COMPONENTS, _MAX_COMPONENTS)
     count = len(selected.indices)
-    rows, row_groups = rows_and_groups(model, X, selected, groups, ellipses, level)
+    rows, row_groups = drawn_rows.rows_and_groups(model, X, selected, groups, ellipses, level)
     axes = _empty_axes(figure, count, dark)
     names, note = drawn.axis_names(selected), ""
     for ax in axes[np.triu_indices(count, k=1)]:
@@ -316,18 +299,8 @@ def _empty_axes(figure: Figure | None, count: int, dark: bool | None) -> NDArray
     size = max(1.75 * count, 3.2)
     if figure is None:
         figure = style.new_figure(size, size, dark)
-    elif not isinstance(figure, Figure):
-        raise ParameterError(
-            f"figure must be a Figure of matplotlib, got {type(figure).__name__}",
-            place={"parameter": "figure"},
-            hint="give matplotlib.figure.Figure(), or leave out figure",
-        )
-    elif dark is not None:
-        raise ParameterError(
-            "dark applies to a new figure only",
-            place={"parameter": "dark"},
-            hint="leave out dark or figure",
-        )
+    else:
+        style.check_given("figure", figure, Figure, dark)
     axes: NDArray[Any] = figure.subplots(count, count, squeeze=False, sharex="col")
     if dark is not None:
         for ax in axes.flat:
@@ -335,7 +308,7 @@ def _empty_axes(figure: Figure | None, count: int, dark: bool | None) -> NDArray
     return axes
 
 
-def _label_axes(ax: Axes, i: int, j: int, count: int, names: Names) -> None:
+def _label_axes(ax: Axes, i: int, j: int, count: int, names: diagnostics.Names) -> None:
     """Set axis labels at the outer sides only."""
     ax.margins(0.07)
     ax.tick_params(labelbottom=i == count - 1, labelleft=j == 0 and i > 0)
@@ -345,7 +318,7 @@ def _label_axes(ax: Axes, i: int, j: int, count: int, names: Names) -> None:
         ax.set_ylabel(names[i], fontsize=style.SMALL + 1)
 
 
-def _histogram(ax: Axes, t: FloatArray, groups: Groups | None) -> None:
+def _histogram(ax: Axes, t: FloatArray, groups: drawn_rows.Groups | None) -> None:
     """Draw the distribution of the scores of a component, by group."""
     count = min(40, max(8, round(2 * len(t) ** (1 / 3))))
     try:

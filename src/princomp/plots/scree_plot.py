@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from princomp.core import verdict_lines
 from princomp.diagnostics import Bootstrap, check_count, shared_docs
-from princomp.errors import ParameterError, ShapeError
+from princomp.errors import ParameterError, ShapeError, invalid_value
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, as_floats
 from princomp.plots import style
 from princomp.plots.drawn_model import DrawnModel, accept_any_model
 from princomp.rules import Decision
@@ -81,15 +81,15 @@ def scree(
     """
     drawn = DrawnModel.of(model, bootstrap)
     most = check_count("most", most)
+    rates = 100.0 * drawn.spectrum.rates
+    shown = min(most, len(rates))
+    if not shown or not drawn.spectrum.total > 0:
+        raise ShapeError("there is no variance to show", hint="the rows of the fit are all equal")
     if decision is not None:
         _check_decision(decision, drawn)
     elif drawn.fitted:
         decision = drawn.fitted.decision
     null_rates = _null_rates(null, drawn.spectrum.total)
-    rates = 100.0 * drawn.spectrum.rates
-    shown = min(most, len(rates))
-    if not shown or not drawn.spectrum.total > 0:
-        raise ShapeError("there is no variance to show", hint="the rows of the fit are all equal")
 
     ax = style.styled_axes(ax, dark)
     accumulated = 100.0 * drawn.spectrum.accumulated[:shown]
@@ -189,16 +189,10 @@ def _null_rates(null: ArrayLike | None, total: float) -> FloatArray | None:
     """Variances of data without structure as percentages of the total."""
     if null is None:
         return None
-    try:
-        values = np.asarray(null, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.array(np.nan)
+    values = as_floats(null, "null")
     if values.ndim != 1 or not values.size or not ((values >= 0) & (values < np.inf)).all():
-        raise ParameterError(
-            "null must be a sequence of finite variances, at least 0",
-            place={"parameter": "null"},
-            hint="give quantiles of the variances of data without structure, largest first",
-        )
+        hint = "give quantiles of the variances of data without structure, largest first"
+        raise invalid_value("null", null, "a sequence of finite variances, at least 0", hint)
     return 100.0 * values / total
 
 
@@ -237,19 +231,13 @@ def _check_decision(decision: Decision, drawn: DrawnModel) -> None:
     ParameterError
     """
     if not isinstance(decision, Decision):
-        raise ParameterError(
-            f"decision must be a Decision, got {type(decision).__name__}",
-            place={"parameter": "decision"},
-            hint="choose(model)['parallel'] returns one",
-        )
+        raise invalid_value("decision", decision, "a Decision", "choose(model)['elbow'] is one")
     if drawn.fitted is None:
         raise ParameterError(
             "a decision applies to a PCA, not to the feature space of a kernel PCA",
             place={"parameter": "decision"},
             hint="leave out decision, or draw a princomp.PCA",
         )
-    if not drawn.spectrum.total > 0:
-        return
     rates = _as_rates(decision.statistic, decision, drawn)
     if rates is None or decision.first != 1:
         return

@@ -6,7 +6,6 @@ Colours suit all kinds of colour vision, and have sufficient contrast.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from textwrap import fill
 from typing import Any
 
@@ -17,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.typing import ColorType
 
-from princomp.errors import ParameterError, printable
+from princomp.errors import ParameterError, invalid_value, printable
 
 # Okabe & Ito (2008), without yellow, which is not visible on white. The first four have a
 # contrast of 3 to black and to white; markers of the others have dark edges on white.
@@ -131,20 +130,28 @@ def styled_axes(
     """
     if ax is None:
         ax = new_axes(width, height, dark=dark)
-    elif not isinstance(ax, Axes):
-        raise ParameterError(
-            f"ax must be an Axes of matplotlib, got {type(ax).__name__}",
-            place={"parameter": "ax"},
-            hint="give figure.subplots(), or leave out ax",
-        )
-    elif dark is not None:
-        raise ParameterError(
-            "dark applies to a new Axes only",
-            place={"parameter": "dark"},
-            hint="leave out dark or ax; new_axes(dark=True) creates a dark Axes",
-        )
+    else:
+        check_given("ax", ax, Axes, dark)
     apply_style(ax)
     return ax
+
+
+def check_given(name: str, given: object, kind: type, dark: bool | None) -> None:
+    """Check what a figure is to be drawn on, which has colours already.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not isinstance(given, kind):
+        expected = f"matplotlib's {kind.__name__}"
+        raise invalid_value(name, given, expected, f"leave out {name} to draw on a new one")
+    if dark is not None:
+        raise ParameterError(
+            f"dark applies to a new {kind.__name__} only",
+            place={"parameter": "dark"},
+            hint=f"leave out dark or {name}; new_axes(dark=True) creates a dark Axes",
+        )
 
 
 def apply_style(ax: Axes) -> None:
@@ -182,12 +189,6 @@ def muted_colour(ax: Axes, share: float = 0.4) -> str:
 def readable_on_axes(ax: Axes, colour: str) -> str:
     """Mix a colour with that of texts until it is readable on the background."""
     return readable_colour(colour, text_colour(ax), background_colour(ax))
-
-
-def join_names(names: Sequence[object], limit: int) -> str:
-    """Join names: ``a, b and 3 more``."""
-    text = ", ".join(map(str, names[:limit]))
-    return text + (f" and {len(names) - limit:,} more" if len(names) > limit else "")
 
 
 def add_note(ax: Axes, *lines: str, below: float = 36.0, replace: str = "") -> None:

@@ -20,6 +20,7 @@ from princomp.diagnostics import (
 )
 from princomp.errors import ParameterError
 from princomp.estimators import PCA
+from princomp.io import listed
 from princomp.linalg import FloatArray
 from princomp.plots import style
 from princomp.plots.drawn_model import DrawnModel, accept_any_model, select_few, select_plane
@@ -78,7 +79,7 @@ def circle(
             hint="fit with scale='unit' (or model.rescaled('unit')); the figures loadings and "
             "biplot draw any scale",
         )
-    selected = select_plane(fitted.k, fitted.p, x, y)
+    selected = select_plane(fitted.k, x, y)
     top = check_count("top", top)
     r, names = variable_measures(fitted, selected)["correlation"], variable_names(model)
     undefined = np.isnan(r).any(axis=1)
@@ -98,7 +99,7 @@ def circle(
     if len(order) < n_defined:
         notes.append(f"the {len(order)} of {len(names):,} variables best represented in the plane")
     if undefined.any():
-        notes.append(f"no correlation: {style.join_names(names[undefined].tolist(), 3)}")
+        notes.append(f"no correlation: {listed(names[undefined], 3)}")
     style.add_note(ax, *notes)
     style.lay_out(ax)
     place_labels(
@@ -226,8 +227,7 @@ def loadings(
         For unknown components, or a bootstrap of another model.
     """
     fitted = fitted_of(model)
-    advice = "select fewer, or use cos2()"
-    selected = select_few(fitted.k, components, _DEFAULT_COMPONENTS, _MAX_COMPONENTS, advice)
+    selected = select_few(fitted.k, components, _DEFAULT_COMPONENTS, _MAX_COMPONENTS)
     count = len(selected.indices)
     top = check_count("top", top)
     values, names = fitted.loadings[:, selected.indices], variable_names(model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 from numbers import Integral
 from os import PathLike
@@ -11,14 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from princomp import diagnostics, errors
-from princomp.core import (
-    Fitted,
-    checked_weights,
-    fitted_model,
-    is_number,
-    warn_of_fractional_weights,
-)
+from princomp import core, diagnostics, errors
 from princomp.estimators import PCA, with_signs
 from princomp.io import atomic_write, check_writable, read_table
 
@@ -29,6 +23,8 @@ if TYPE_CHECKING:
 
 # Variances of scikit-learn's randomized solver differ by less, as a share.
 _VARIANCE_RTOL = 1e-3
+_TEXT = core.Constraint(lambda value: isinstance(value, str), ("a text",))
+_ZERO = core.Constraint(lambda value: core.is_number(value, Integral) and value == 0, ("0",))
 
 
 def report(
@@ -144,7 +140,7 @@ def report(
         diagnostics.check_repeatable(X, "report")
         X, groups, metadata, ids = _separate_columns(model, X, groups, metadata, ids)
         rows = reported_rows(model, X, groups, metadata, ids, training, level, sample_weight)
-        warn_of_fractional_weights(checked_weights(sample_weight, len(rows.scores)))
+        core.warn_of_fractional_weights(core.checked_weights(sample_weight, len(rows.scores)))
     with warnings_were_given():
         resamples, why_none = _bootstrap(model, X, rows, bootstrap, sample_weight)
         page = render_page(
@@ -187,7 +183,7 @@ def _separate_columns(
 
 
 def _check_arguments(
-    fitted: Fitted, title: object, data: object, bootstrap: object, training: object
+    fitted: core.Fitted, title: object, data: object, bootstrap: object, training: object
 ) -> None:
     if not fitted.k:
         raise errors.ShapeError(
@@ -198,17 +194,10 @@ def _check_arguments(
     if not fitted.spectrum.total > 0:
         hint = "the rows of the fit are all equal"
         raise errors.ShapeError("there is no variance to report", hint=hint)
-    for name, value in (("title", title), ("data", data)):
-        if not isinstance(value, str | None):
-            raise errors.invalid_value(name, value, "a str", "give a text, or leave it out")
-    is_valid = is_number(bootstrap, Integral) and (bootstrap == 0 or bootstrap >= 2)  # type: ignore[operator]
-    if bootstrap is not None and not is_valid:
-        valid = "0, a whole number from 2 on, or None"
-        hint = "None chooses a number, 0 leaves out intervals"
-        raise errors.invalid_value("bootstrap", bootstrap, valid, hint)
-    if not isinstance(training, bool | np.bool_ | None):
-        hint = "None compares the rows with those of the fit"
-        raise errors.invalid_value("training", training, "True, False or None", hint)
+    core.check_parameter("title", title, _TEXT | core.one_of(None))
+    core.check_parameter("data", data, _TEXT | core.one_of(None))
+    core.check_parameter("bootstrap", bootstrap, _ZERO | core.whole_number(2) | core.one_of(None))
+    core.check_parameter("training", training, core.FLAG | core.one_of(None))
 
 
 def _refuse_row_options(**options: object) -> None:
@@ -277,16 +266,13 @@ def _bootstrap(
     model: PCA, X: object, rows: ReportedRows | None, n: int | None, sample_weight: SampleWeight
 ) -> tuple[diagnostics.Bootstrap | None, str]:
     """Compute the requested bootstrap, by default one that is quick; or say why there is none."""
-
-    def compute(n: int) -> diagnostics.Bootstrap:
-        return diagnostics.bootstrap(model, X, n=n, sample_weight=sample_weight)
-
+    compute = partial(diagnostics.bootstrap, model, X, sample_weight=sample_weight)
     if rows is None:
         return None, "no rows"
     if n is not None:
-        return (None, "asked") if n == 0 else (compute(int(n)), "")
+        return (None, "asked") if n == 0 else (compute(n=int(n)), "")
     if rows.weights_missing:
         return None, "weights"
     if not rows.training:
         return None, "other rows"
-    return diagnostics.quick_bootstrap(fitted_model(model), len(rows.scores), compute)
+    return diagnostics.quick_bootstrap(core.fitted_model(model), len(rows.scores), compute)

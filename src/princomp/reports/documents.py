@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from princomp.core import (
-    Fitted,
-    FittedModel,
-    HasModel,
-    PCAModel,
-    fitted_model,
-    has_constant_columns,
-    unequal_columns,
-    unequal_variances,
-)
+from princomp import core
 from princomp.linalg import FloatArray
 
 if TYPE_CHECKING:
@@ -28,15 +19,15 @@ def component_names(k: int) -> list[str]:
     return [f"PC{i}" for i in range(1, k + 1)]
 
 
-def column_names(model: HasModel[FittedModel[Any]]) -> list[str] | None:
+def column_names(model: core.HasModel[core.FittedModel[Any]]) -> list[str] | None:
     """Return the names of the columns of a fit; None if they had no names."""
-    names = fitted_model(model).schema.names
+    names = core.fitted_model(model).schema.names
     return None if names is None else list(map(str, names))
 
 
-def column_labels(model: HasModel[FittedModel[Any]]) -> list[str]:
+def column_labels(model: core.HasModel[core.FittedModel[Any]]) -> list[str]:
     """Return the names of the columns of a fit; their numbers from 0 if they had no names."""
-    return column_names(model) or list(map(str, range(fitted_model(model).schema.p)))
+    return column_names(model) or list(map(str, range(core.fitted_model(model).schema.p)))
 
 
 def is_kernel_pca(model: object) -> TypeGuard[KernelPCA]:
@@ -49,8 +40,8 @@ def rates_table(model: Any) -> tuple[list[str], FloatArray]:
 
     Columns of the table: eigenvalue, contribution rate, accumulated rate.
     """
-    fitted: FittedModel[Any] = fitted_model(model)
-    if isinstance(fitted, PCAModel) or is_kernel_pca(model):
+    fitted: core.FittedModel[Any] = core.fitted_model(model)
+    if isinstance(fitted, core.PCAModel) or is_kernel_pca(model):
         spectrum = fitted.result.spectrum
         columns = [spectrum.variances, spectrum.rates, spectrum.accumulated]
     else:
@@ -65,10 +56,10 @@ def model_contents(model: Any) -> dict[str, Any]:
     Outliers of a robust fit are given as row numbers from 0. Variances of a kernel PCA are those
     of images in the feature space.
     """
-    fitted: FittedModel[Any] = fitted_model(model)
+    fitted: core.FittedModel[Any] = core.fitted_model(model)
     result, names, is_kernel = fitted.result, column_names(model), is_kernel_pca(model)
     contents: dict[str, Any] = {"estimator": fitted.schema.owner, "rows": fitted.n_samples}
-    if isinstance(fitted, PCAModel) or is_kernel:
+    if isinstance(fitted, core.PCAModel) or is_kernel:
         contents["dropped"] = result.dropped
     contents |= {
         "columns": list(range(fitted.schema.p)) if names is None else names,
@@ -93,7 +84,7 @@ def model_contents(model: Any) -> dict[str, Any]:
             "plan": result.plan.to_dict(),
             "certificate": result.certificate.to_dict(),
         }
-    if isinstance(fitted, PCAModel):
+    if isinstance(fitted, core.PCAModel):
         return contents | {
             "decision": None if result.decision is None else result.decision.to_dict(),
             **rates,
@@ -116,22 +107,24 @@ def model_contents(model: Any) -> dict[str, Any]:
     }
 
 
-def scale_hint(model: HasModel[FittedModel[Any]], source: Source | None = None) -> str | None:
+def scale_hint(
+    model: core.HasModel[core.FittedModel[Any]], source: Source | None = None
+) -> str | None:
     """Return a hint if unscaled columns differ so much that a few of them dominate the result.
 
     A robust fit does not keep the spread of its columns: it is computed from the rows of
     ``source``. There is no hint if they cannot be read again.
     """
-    fitted: FittedModel[Any] = fitted_model(model)
+    fitted: core.FittedModel[Any] = core.fitted_model(model)
     result, names, kind, scale = fitted.result, column_names(model), "", "unit"
-    if isinstance(result, Fitted):
-        finding = unequal_columns(result, names)
-        scale += " --constant drop" if has_constant_columns(result) else ""
+    if isinstance(result, core.Fitted):
+        finding = core.unequal_columns(result, names)
+        scale += " --constant drop" if core.has_constant_columns(result) else ""
     elif result.scale is None and source is not None and source.repeatable:
         from princomp.estimators import robust_deviations
         from princomp.io import read_whole
 
-        finding = unequal_variances(robust_deviations(read_whole(source)) ** 2, names)
+        finding = core.unequal_variances(robust_deviations(read_whole(source)) ** 2, names)
         kind, scale = "robust ", "mad"
     else:
         return None

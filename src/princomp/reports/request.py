@@ -10,21 +10,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp import diagnostics, plots
-from princomp.core import (
-    Fitted,
-    Request as FitRequest,
-    Verdict,
-    are_frequencies,
-    checked_weights,
-    row_total,
-    verdicts,
-)
+from princomp import core, diagnostics, plots
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray, cached_property
 from princomp.reports.documents import component_names
 from princomp.reports.text import Texts
-from princomp.summaries import Block, SampleWeight, is_sparse
+from princomp.summaries import Block, SampleWeight, as_dense
 
 # Components with scores in the page.
 _MAX_COMPONENTS = 8
@@ -134,20 +125,20 @@ class Request:
     texts: Texts = field(default_factory=Texts)
 
     @property
-    def fitted(self) -> Fitted:
+    def fitted(self) -> core.Fitted:
         """The record of the fit."""
         return diagnostics.fitted_of(self.model)
 
     @property
     def row_total(self) -> str:
         """The number that the rows of the fit count as, by their weights; "" if it is n."""
-        return row_total(float(self.fitted.summary.rows), self.fitted.n_samples)
+        return core.row_total(float(self.fitted.summary.rows), self.fitted.n_samples)
 
     @cached_property
     def has_frequencies(self) -> bool:
         """Whether the weights given, if any, count rows: see `are_frequencies`."""
         n = None if self.rows is None else len(self.rows.scores)
-        return are_frequencies(checked_weights(self.sample_weight, n))
+        return core.are_frequencies(core.checked_weights(self.sample_weight, n))
 
     @property
     def training(self) -> bool:
@@ -166,14 +157,13 @@ class Request:
     def max_components(self) -> int:
         """The number of components that can have variance, or of those kept if it is larger."""
         fitted = self.fitted
-        dropped = FitRequest.of(self.model).dropped_columns(fitted.summary)
-        return int(max(min(fitted.p - len(dropped), fitted.analysed.rank_limit), fitted.k))
+        return int(max(min(fitted.counted, fitted.analysed.rank_limit), fitted.k))
 
     @cached_property
-    def verdicts(self) -> tuple[Verdict, ...]:
+    def verdicts(self) -> tuple[core.Verdict, ...]:
         """Verdicts of the components: by the bootstrap if there is one."""
         angles = None if self.bootstrap is None else self.bootstrap.angle_quantiles((0.95,))[0]
-        return verdicts(self.fitted, angles)
+        return core.verdicts(self.fitted, angles)
 
 
 def reported_rows(
@@ -218,7 +208,7 @@ def reported_rows(
     training_given = training is not None
     weights_missing = without_weights and (training is None or bool(training))
     if training is None and not weights_missing:
-        weights = checked_weights(sample_weight, len(scores))
+        weights = core.checked_weights(sample_weight, len(scores))
         weights = np.ones(len(scores)) if weights is None else weights
         compared = (scores[with_scores], weights[with_scores], missing[with_scores])
         training = _match_fit(fitted, *compared)
@@ -267,14 +257,13 @@ def _differently_filled(model: PCA, X: object, n: int) -> NDArray[np.intp]:
         return np.zeros(n, dtype=np.intp)
 
     def count(chunk: Block, _: int) -> tuple[NDArray[np.intp]]:
-        dense = chunk.toarray() if is_sparse(chunk) else chunk
-        return (np.isnan(dense).sum(axis=1),)
+        return (np.isnan(as_dense(chunk)).sum(axis=1),)
 
     return diagnostics.RowReader.open(model, X, frame="listing").collect_chunks(count)[1]
 
 
 def _match_fit(
-    fitted: Fitted, scores: FloatArray, weights: FloatArray, missing: NDArray[np.intp]
+    fitted: core.Fitted, scores: FloatArray, weights: FloatArray, missing: NDArray[np.intp]
 ) -> bool:
     """Whether rows have the same number, means and variances as those of the fit.
 

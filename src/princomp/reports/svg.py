@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from io import StringIO
+from typing import Any
 from xml.etree import ElementTree
 
 import matplotlib as mpl
@@ -19,10 +20,7 @@ from princomp import plots
 _REM = 96.0 / 72.0 / 16.0
 _DROPPED_ELEMENTS = ("metadata", "style", "title")
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
-# The page sets the font family; sizes are those of the figure.
-_FONT = re.compile(r"font: (?:\w+ )*([\d.]+px) .*")
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
-_REFERENCE = re.compile(r"(url\(#|#)([^)]+)")
 # Keys of declarations to leave out, because the style sheet sets them.
 _SET_BY_PAGE = ("font-family", "stroke-linejoin", "stroke-linecap")
 # Tolerance to recognise a mixture of colours, in levels of 255.
@@ -40,8 +38,6 @@ class Styles:
         light, dark = [], []
         for declaration in filter(None, map(str.strip, style.split(";"))):
             key, _, value = declaration.partition(": ")
-            if font := _FONT.match(declaration):
-                key, value = "font-size", font[1]
             if key in _SET_BY_PAGE or declaration == "stroke-width: 1":  # the default of SVG
                 continue
             light.append(f"{key}:{value}")
@@ -95,7 +91,7 @@ def inline_figure(
     Parameters
     ----------
     key : str
-        Prefix of the ids in the SVG, unique in the page.
+        Salt of the ids in the SVG, unique in the page: equal figures have equal ids.
     label : str
         Text alternative of the figure.
     figure : matplotlib.figure.Figure
@@ -105,23 +101,20 @@ def inline_figure(
     laid_out : bool
         Whether the layout of the figure was computed and may stay.
     """
-    layout = figure.get_layout_engine()
-    if layout is not None:
-        # Saving a figure that has a layout engine would draw it twice.
-        if not laid_out:
-            layout.execute(figure)
-        figure.set_layout_engine(None)
+    layout: Any = figure.get_layout_engine()
+    if not laid_out:
+        layout.execute(figure)
+    figure.set_layout_engine(None)  # with it, saving the figure would draw it twice
     # The background is that of the page.
     for ax in figure.axes:
         ax.patch.set_visible(False)
     figure.patch.set_visible(False)
     file = StringIO()
-    with mpl.rc_context({"svg.fonttype": "none"}):
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": key}):
         figure.savefig(file, format="svg", metadata={"Date": None})
     plots.close(figure)
     root = ElementTree.fromstring(file.getvalue())
     _clean(root, styles)
-    _rename_ids(root, key)
     width = figure.get_figwidth() * 72.0 * _REM
     root.attrib = {
         "viewBox": root.get("viewBox", ""),
@@ -135,6 +128,8 @@ def inline_figure(
 def _clean(element: ElementTree.Element, styles: Styles) -> None:
     """Remove what a page does not need, and replace styles by classes."""
     element.tag = element.tag.rpartition("}")[2]
+    if element.tag == "g":
+        element.attrib.pop("id", None)  # not unique in the page, and nothing refers to it
     for name in list(element.attrib):
         value = element.attrib.pop(name)
         name = name.rpartition("}")[2]
@@ -151,33 +146,7 @@ def _clean(element: ElementTree.Element, styles: Styles) -> None:
             continue
         _clean(child, styles)
         child.tail = None
-        is_wrapper = child.tag == "g" and set(child.attrib) <= {"id"}
+        is_wrapper = child.tag == "g" and not child.attrib
         is_empty = child.tag == "defs" and not len(child)
         children += list(child) if is_wrapper or is_empty else [child]
     element[:] = children
-    # A class that all children share is that of the group.
-    kinds = {(child.tag, child.get("class", "")) for child in element}
-    if element.tag == "g" and "class" not in element.attrib and len(kinds) == 1:
-        ((tag, shared),) = kinds
-        if tag == "use" and shared:
-            element.set("class", shared)
-            for child in element:
-                del child.attrib["class"]
-
-
-def _rename_ids(root: ElementTree.Element, key: str) -> None:
-    """Rename ids that are referred to, and remove all others.
-
-    Random ids of matplotlib are replaced by numbers, which are the same each time.
-    """
-    names: dict[str, str] = {}
-    for element in root.iter():
-        for attribute in ("href", "clip-path"):
-            value = element.get(attribute, "")
-            if match := _REFERENCE.match(value):
-                new = names.setdefault(match[2], f"{key}-{len(names)}")
-                element.set(attribute, value.replace(match[2], new))
-    for element in root.iter():
-        old = element.attrib.pop("id", None)
-        if old in names:
-            element.set("id", names[old])

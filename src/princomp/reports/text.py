@@ -12,7 +12,8 @@ import jinja2
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
-from princomp.errors import invalid_value, percent
+from princomp.core import check_parameter, one_of
+from princomp.errors import percent
 
 # Largest number of names in a sentence, and letters of each.
 _MAX_NAMES, _MAX_LETTERS = 12, 60
@@ -33,9 +34,7 @@ class Texts:
     """
 
     def __init__(self, lang: str = "en") -> None:
-        if lang not in languages():
-            known = f"one of {', '.join(map(repr, languages()))}"
-            raise invalid_value("lang", lang, known, "only English ('en') is available so far")
+        check_parameter("lang", lang, one_of(*languages()))
         self.lang = lang
         self._module: Any = environment().get_template(f"texts/{lang}.jinja").module
 
