@@ -258,7 +258,6 @@ def test_the_version_is_printed(capsys):
         (["fit", "--help"], []),
         (["--version"], []),
         (["fit", "-k", "many", "x.csv"], []),
-        (["fit", "--memory", "much", "x.csv"], []),
         (["fit", str(ARRESTS), "--json", "--force"], ["numpy", "pyarrow", "scipy"]),
     ],
 )

@@ -11,7 +11,7 @@ import shlex
 _SAME_NAMES = (
     *("sep", "decimal", "thousands", "encoding", "na", "skip", "skip_end", "comment", "sheet"),
     *("columns", "exclude", "missing", "scale", "constant", "approximation", "pre_image", "x", "y"),
-    *("level", "training"),
+    *("level", "rules", "training"),
 )
 _FLAGS = {
     **{name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES},
@@ -51,6 +51,8 @@ _PYTHON_ONLY = (
     ", and ids='column' takes the names of rows from a column",
     "; 0 fills cells with column means",  # -k 0 is refused
     ", or with the fixed divisors of the model, scale=model.scale_",
+    ", or an object with name, needs and decide",
+    "; rules with other options can have names of their own",
 )
 _TRUNCATED = re.compile(r"(?:use )?model\.truncated\(\d+\), or ")
 _OF_STREAM = re.compile(

@@ -121,7 +121,7 @@ def check_kind(options: dict[str, Any]) -> None:
     click.UsageError
     """
     if options["kernel"] is not None:
-        _check_kernel(options["kernel"], options)
+        _check_kernel(options)
     if options["robust"]:
         _refuse_ignored("--robust", options, "plain", _REFUSED_WITH_ROBUST)
         if options["scale"] not in (None, "mad"):
@@ -170,12 +170,8 @@ def drop_ineffective(options: dict[str, Any]) -> list[str]:
     return notes
 
 
-def _check_kernel(kernel: str, options: dict[str, Any]) -> None:
+def _check_kernel(options: dict[str, Any]) -> None:
     _refuse_ignored("--kernel", options, "linear", _REFUSED_WITH_KERNEL)
-    if kernel == "precomputed" and options["scale"] is not None:
-        raise click.UsageError(
-            "--scale needs columns of rows, which --kernel precomputed does not have"
-        )
     if options["approximation"] == "features" and options["pre_image"] is not None:
         raise click.UsageError(
             "--pre-image needs rows, which random features do not keep: choose --approximation "

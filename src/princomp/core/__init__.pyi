@@ -56,6 +56,7 @@ from .model_contents import (
     save_model as save_model,
 )
 from .plan import Plan as Plan, plan_table as plan_table
+from .problem import SOLVERS as SOLVERS
 from .request import (
     PCAParameters as PCAParameters,
     RandomState as RandomState,
