@@ -10,8 +10,8 @@ import shlex
 
 _SAME_NAMES = (
     *("sep", "decimal", "thousands", "encoding", "na", "skip", "skip_end", "comment", "sheet"),
-    *("columns", "exclude", "missing", "scale", "constant", "approximation", "pre_image", "x", "y"),
-    *("level", "rules", "training"),
+    *("columns", "exclude", "missing", "scale", "constant", "approximation", "pre_image", "gamma"),
+    *("x", "y", "level", "rules", "training"),
 )
 _FLAGS = {
     **{name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES},

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from princomp import core, errors, estimators
-from princomp.cli.options import Option, flag_of, read_options, robust_fit_options, with_options
+from princomp.cli.options import flag_of, read_options, robust_fit_options, with_options
 
 if TYPE_CHECKING:
     from princomp.kernel_pca import KernelPCA
@@ -48,24 +48,16 @@ _REFUSED_WITH_ROBUST = (
 )
 
 
-def _number_option(flag: str, kind: type[int] | type[float], word: str, text: str) -> Option:
-    """Return an option whose value is a number of at least 1 (int) or 0 (float), or a word."""
-    minimum = 1 if kind is int else 0
-    valid = f"{'a whole' if kind is int else 'a'} number of at least {minimum}"
+def _number_or_word(kind: type[int] | type[float]) -> Callable[[str], int | float | str]:
+    """Return a type of options; the estimator checks numbers and words before it reads rows."""
 
     def parse(value: str) -> int | float | str:
-        if value == word:
-            return value
         try:
-            number = kind(value)
+            return kind(value)
         except ValueError:
-            number = kind(-1)
-        if number < minimum:
-            raise click.BadParameter(f"{value!r} is not {valid} or {word!r}")
-        return number
+            return value
 
-    metavar = f"{'N' if kind is int else 'NUMBER'}|{word}"
-    return click.option(flag, type=parse, metavar=metavar, help=text)
+    return parse
 
 
 # All options of ``fit`` about the PCA and its table.
@@ -76,11 +68,11 @@ kind_options = with_options(
         type=click.Choice(KERNELS),
         help="Fit a KernelPCA: components in the feature space of a kernel.",
     ),
-    _number_option(
+    click.option(
         "--gamma",
-        float,
-        "median",
-        "Gamma of the kernel; median is computed from distances of rows. 1/p by default.",
+        type=_number_or_word(float),
+        metavar="NUMBER|median",
+        help="Gamma of the kernel; median is computed from distances of rows. 1/p by default.",
     ),
     click.option(
         "--degree", type=click.FloatRange(min=0), help="Degree of --kernel poly, 3 by default."
@@ -93,8 +85,11 @@ kind_options = with_options(
         type=click.Choice(["nystrom", "features"]),
         help="Approximate the kernel by landmarks or random features, for any number of rows.",
     ),
-    _number_option(
-        "--landmarks", int, "auto", "Number of landmarks or features; as many as needed by default."
+    click.option(
+        "--landmarks",
+        type=_number_or_word(int),
+        metavar="N|auto",
+        help="Number of landmarks or features; as many as needed by default.",
     ),
     click.option(
         "--landmark-rule",
