@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import csv
-import io
 import re
 import shlex
+
+from princomp import io
 
 _SAME_NAMES = (
     *("sep", "decimal", "thousands", "encoding", "na", "skip", "skip_end", "comment", "sheet"),
@@ -65,12 +65,6 @@ _NAME_BEFORE_EQUALS = re.compile(r"\b([a-z_]+)=(?=[\s,;.)…]|$)")
 _BARE_NAME = re.compile(r"(?<!['\"\w])([a-z]+(?:_[a-z]+)+)\b(?!['\"=])")
 
 
-def _as_csv(names: list[object]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(names)
-    return line.getvalue()
-
-
 def as_flags(text: str, *, bare_names: bool = False) -> str:
     """Replace parameters in a text by the corresponding flags.
 
@@ -86,7 +80,9 @@ def as_flags(text: str, *, bare_names: bool = False) -> str:
             parsed = ast.literal_eval(value)
         except (ValueError, SyntaxError):
             return match[0]
-        argument = _as_csv(parsed) if isinstance(parsed, list) else str(parsed)
+        argument = str(parsed)
+        if isinstance(parsed, list):
+            argument = io.csv_lines([parsed], ",").decode().removesuffix("\n")
         return f"{_FLAGS[name]} {shlex.quote(argument)}"
 
     def name(match: re.Match[str]) -> str:

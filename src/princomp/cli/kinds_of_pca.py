@@ -189,7 +189,12 @@ def _refuse_ignored(
 
 def pca_parameters(options: dict[str, Any]) -> core.PCAParameters:
     """The parameters of a PCA that the flags describe."""
-    _refuse_no_components(options)
+    if options["k"] == 0:
+        raise errors.ShapeError(
+            "-k 0 keeps no component, so there are no results to write",
+            place={"parameter": "k"},
+            hint="use -k 1 or more",
+        )
     seed = options.get("seed")
     if seed is None and options["solver"] == "randomized":
         seed = 0  # the same result in each run
@@ -205,16 +210,6 @@ def pca_parameters(options: dict[str, Any]) -> core.PCAParameters:
     )
 
 
-def _refuse_no_components(options: dict[str, Any]) -> None:
-    """Refuse a fit with 0 components, whose results would be empty."""
-    if options["k"] == 0:
-        raise errors.ShapeError(
-            "-k 0 keeps no component, so there are no results to write",
-            place={"parameter": "k"},
-            hint="use -k 1 or more",
-        )
-
-
 def kernel_estimator(options: dict[str, Any]) -> KernelPCA:
     """Return the estimator that the options describe.
 
@@ -226,7 +221,6 @@ def kernel_estimator(options: dict[str, Any]) -> KernelPCA:
     """
     from princomp.kernel_pca import KernelParameters, KernelPCA
 
-    _refuse_no_components(options)
     given = {_PARAMETERS[name]: options[name] for name in _PARAMETERS if options[name] is not None}
     model = KernelPCA(
         options["k"],
