@@ -68,6 +68,7 @@ from .runs import ADDRESS as ADDRESS
 from .schema import (
     TableSchema as TableSchema,
     blocks_of as blocks_of,
+    map_blocks as map_blocks,
     open_rows as open_rows,
     open_scores as open_scores,
     refuse_iterator as refuse_iterator,
