@@ -7,7 +7,7 @@ import sys
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -64,17 +64,7 @@ def _open_files(
             hint="give files only, or all rows through standard input",
         )
 
-    return io.open_stdin(_standard_input(), **arguments)
-
-
-def _standard_input() -> BinaryIO:
-    if sys.stdin is None:  # the parent process closed it
-        raise errors.InputNotFoundError(
-            "standard input: it is closed, so there is nothing to read",
-            place={"file": "standard input"},
-            hint="send a table through a pipe, or give the name of a file",
-        )
-    return sys.stdin.buffer
+    return io.open_stdin(sys.stdin.buffer, **arguments)
 
 
 def open_for_model(
@@ -187,7 +177,7 @@ def _refuse_some_without_ids(source: io.Source, id_column: str) -> None:
 
 def _stdin_is_npy() -> bool:
     """Whether standard input is an .npy file, perhaps with gzip."""
-    peek = getattr(_standard_input(), "peek", None)
+    peek = getattr(sys.stdin.buffer, "peek", None)
     start = b"" if peek is None else peek(1)
     if start.startswith(b"\x1f\x8b"):
         with contextlib.suppress(zlib.error):  # reported when the table is read
