@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core import fitted_model
+from princomp.core import check_parameter, fitted_model, one_of, whole_number
 from princomp.engines import as_distributed
 from princomp.errors import ParameterError, invalid_value, warn
 from princomp.estimators import PCA
@@ -129,12 +129,5 @@ def mllib_solver(p: int, k: int) -> str:
 
 
 def _check(k: object, mode: str) -> None:
-    if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
-        expected = "a whole number of at least 1"
-        raise invalid_value("k", k, expected, "give the number of components")
-    if mode not in ("auto", "mllib"):
-        raise ParameterError(
-            f"mode must be 'auto' or 'mllib', got {mode!r}",
-            place={"parameter": "mode"},
-            hint="leave it out, or give 'mllib' for MLlib's choice of solver",
-        )
+    check_parameter("k", k, whole_number(1))
+    check_parameter("mode", mode, one_of("auto", "mllib"))

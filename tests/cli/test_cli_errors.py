@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shlex
 
 import numpy as np
 import pytest
@@ -20,7 +19,6 @@ USAGE_ERRORS = [
     (["fit", ARRESTS, "-k", "nan"], "'nan' is not a whole number"),
     (["fit", ARRESTS, "-k", "many"], "or a rule"),
     (["fit", ARRESTS, "-k", "paralel"], "Did you mean 'parallel'?"),
-    (["choose", ARRESTS, "--rules", "gcv,paralel"], "Did you mean 'parallel'?"),
     (["fit", ARRESTS, "--columns", "Murder\nRape"], "is not one line of column names"),
     (["fit", ARRESTS, "--bogus"], "No such option '--bogus'"),
     (["fit", ARRESTS, "--scale", "log"], "'log' is not one of"),
@@ -34,7 +32,6 @@ USAGE_ERRORS = [
     (["merge", "-m", "m.pca"], "Missing argument 'MODEL MODEL...'"),
     (["show"], "Missing argument 'MODEL'"),
     (["show", "m.pca", "more"], "unexpected extra argument"),
-    (["fit", ARRESTS, "--memory", "much"], "'much' is not a memory size"),
     (["fit", ARRESTS, "-k", "100%"], "'100%' is not a whole number"),
     (["fit", ARRESTS, "-k", "2,5"], "'2,5' is not a whole number"),
     (["fit", ARRESTS, "-k", "%"], "'%' is not a whole number"),
@@ -153,17 +150,16 @@ def test_text_with_an_unknown_ending_can_be_read(princomp, tmp_path):
 @pytest.mark.parametrize(
     ("flag", "typed", "quoted"),
     [
-        ("--exclude", "size, cm", "'\"size, cm\"'"),
-        ("--columns", "a,size,cm,b", "'a,\"size, cm\",b'"),
+        ("--exclude", "size, cm", '"size, cm"'),
+        ("--columns", "a,size,cm,b", 'a,"size, cm",b'),
     ],
 )
 def test_a_name_with_a_comma_needs_quotes(princomp, tmp_path, flag, typed, quoted):
     write_csv(tmp_path / "t.csv", '"size, cm",a,b', "1,2,4", "2,1,5", "3,5,1", "4,4,3")
     done = princomp("plan", "t.csv", "--no-id", flag, typed)
     assert (done.code, done.out) == (65, "")
-    hint = f"Hint: Put names that contain a comma in double quotes: {flag} {quoted}.\n"
-    assert done.err.endswith(hint)
-    assert princomp("plan", "t.csv", "--no-id", flag, *shlex.split(quoted)).code == 0
+    assert "no columns 'size', 'cm'\nHint: Did you mean 'size, cm'?" in done.err
+    assert princomp("plan", "t.csv", "--no-id", flag, quoted).code == 0
 
 
 DATA_ERRORS = {

@@ -382,8 +382,8 @@ def test_invalid_covariances_are_refused():
 def test_invalid_arguments_of_from_covariance_are_refused():
     C = np.eye(3)
     assert_refused(ShapeError, lambda: PCA.from_covariance(C, mean=[1.0, 2.0]), "3", "(2,)")
-    assert_refused(ShapeError, lambda: PCA.from_covariance(C, n_samples=1), "2 rows", "1")
-    assert_refused(ParameterError, lambda: PCA.from_covariance(C, n_components="mle"), "n")
+    assert_refused(ParameterError, lambda: PCA.from_covariance(C, n_samples=1), "n_samples=1")
+    assert_refused(DataError, lambda: PCA.from_covariance(C, n_components="mle"), "rows")
     assert_refused(ShapeError, lambda: PCA.from_covariance(C, feature_names=["a"]), "1", "3")
     assert_refused(ShapeError, lambda: PCA.from_covariance(C, n_components=4), "n_components=4")
     assert_refused(

@@ -58,10 +58,8 @@ def test_a_covariance_whose_rows_have_another_order_is_refused(rng):
 
 @pytest.mark.parametrize("n_samples", [1, 200.0, 57.2, "3", np.nan, np.inf, True])
 def test_invalid_n_samples_are_refused(n_samples):
-    with pytest.raises(ShapeError, match="must be a whole number of at least 2") as caught:
+    with pytest.raises(ParameterError, match="must be None or a whole number of at least 2"):
         PCA.from_covariance(np.eye(3), n_samples=n_samples)
-    number = {200.0: "=200", 57.2: "=57"}.get(n_samples, " the number of rows")
-    assert number in caught.value.hint
 
 
 def test_an_uncentred_model_of_a_covariance_needs_the_mean():

@@ -178,8 +178,9 @@ def test_the_command_gives_one_document(capfd):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--rules", "kayser"], "'kayser' is not a rule"),
-        (["--rules", "gcv,gcv"], "'gcv' is given twice"),
+        (["--rules", "kayser"], "--rules kayser is not a rule\nHint: Did you mean 'kaiser'?"),
+        (["--rules", "gcv,gcv"], "rules names gcv twice"),
+        (["--rules", "gcv,"], "has an empty rule"),
         (["--seed", "-3"], "-3"),
         (["--missing", "em"], "--missing em needs the number of components"),
         (["--columns", "Nobody"], "Nobody"),

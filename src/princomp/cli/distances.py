@@ -16,12 +16,12 @@ from princomp.cli.results import write_rows
 
 @command
 @row_options
-@click.option("--level", type=LEVEL, help="Level of the limits, 0.95 by default.")
+@click.option("--level", type=LEVEL, default=0.95, help="Level of the limits, 0.95 by default.")
 @click.option(
     "--training", is_flag=True, help="FILEs are the rows of the fit, whose limits are lower."
 )
 def distances(
-    model: Path, files: tuple[str, ...], level: float | None, training: bool, **options: object
+    model: Path, files: tuple[str, ...], level: float, training: bool, **options: object
 ) -> None:
     """Compute T² and Q of the rows of FILEs, with their limits.
 
@@ -34,7 +34,6 @@ def distances(
     check_plain(pca, model, "only a PCA has T² and Q")
     check_row_output(model, files, options)
     source, notes = open_for_model(files, pca)
-    level = 0.95 if level is None else level
     table = diagnostics.distances(pca, source, level=level, training=training, frame="listing")
     columns = [name for name in table.columns if name != "row"]
     data = np.column_stack([table[name] for name in columns]).astype(np.float64)

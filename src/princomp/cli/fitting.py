@@ -33,6 +33,7 @@ from princomp.cli.options import (
     files_argument,
     fit_options,
     format_option,
+    names_option,
     table_output_options,
 )
 from princomp.cli.output import (
@@ -51,7 +52,7 @@ from princomp.cli.results import (
     result_files,
     write_results,
 )
-from princomp.errors import InputNotFoundError, did_you_mean
+from princomp.errors import InputNotFoundError
 
 if TYPE_CHECKING:
     from princomp.linalg import FloatArray
@@ -224,26 +225,10 @@ def plan(files: tuple[str, ...], as_json: bool, **options: object) -> None:
     print_result("plan", as_json, text, plan=fit_plan.to_dict(), notes=list(source.notes))
 
 
-def _parse_rules(value: str) -> list[str]:
-    names = [name.strip() for name in value.split(",")]
-    for name in names:
-        if name not in RULES:
-            known = f"{did_you_mean(name, RULES)}Choose from {', '.join(RULES)}"
-            raise click.BadParameter(f"{name!r} is not a rule. {known}")
-        if names.count(name) > 1:
-            raise click.BadParameter(f"{name!r} is given twice")
-    return names
-
-
 @command
 @files_argument
 @choose_options
-@click.option(
-    "--rules",
-    type=_parse_rules,
-    metavar="A,B",
-    help=f"Rules to apply: {', '.join(RULES)}. All by default.",
-)
+@names_option("--rules", f"Rules to apply: {', '.join(RULES)}. All by default.", "rule")
 @click.option(
     "--seed", type=SEED, default=0, show_default=True, help="Random seed for rules that need one."
 )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-import csv
-import io
 import re
 import shlex
 
+from princomp import io
+
 _SAME_NAMES = (
     *("sep", "decimal", "thousands", "encoding", "na", "skip", "skip_end", "comment", "sheet"),
-    *("columns", "exclude", "missing", "scale", "constant", "approximation", "pre_image", "x", "y"),
-    *("level", "training"),
+    *("columns", "exclude", "missing", "scale", "constant", "approximation", "pre_image", "gamma"),
+    *("x", "y", "level", "rules", "training"),
 )
 _FLAGS = {
     **{name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES},
@@ -51,6 +51,8 @@ _PYTHON_ONLY = (
     ", and ids='column' takes the names of rows from a column",
     "; 0 fills cells with column means",  # -k 0 is refused
     ", or with the fixed divisors of the model, scale=model.scale_",
+    ", or an object with name, needs and decide",
+    "; rules with other options can have names of their own",
 )
 _TRUNCATED = re.compile(r"(?:use )?model\.truncated\(\d+\), or ")
 _OF_STREAM = re.compile(
@@ -61,12 +63,6 @@ _OF_FRAME = re.compile(r"; of a frame, drop\(columns=\[.*\]\) does")
 # quoted.
 _NAME_BEFORE_EQUALS = re.compile(r"\b([a-z_]+)=(?=[\s,;.)…]|$)")
 _BARE_NAME = re.compile(r"(?<!['\"\w])([a-z]+(?:_[a-z]+)+)\b(?!['\"=])")
-
-
-def _as_csv(names: list[object]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(names)
-    return line.getvalue()
 
 
 def as_flags(text: str, *, bare_names: bool = False) -> str:
@@ -84,7 +80,9 @@ def as_flags(text: str, *, bare_names: bool = False) -> str:
             parsed = ast.literal_eval(value)
         except (ValueError, SyntaxError):
             return match[0]
-        argument = _as_csv(parsed) if isinstance(parsed, list) else str(parsed)
+        argument = str(parsed)
+        if isinstance(parsed, list):
+            argument = io.csv_lines([parsed], ",").decode().removesuffix("\n")
         return f"{_FLAGS[name]} {shlex.quote(argument)}"
 
     def name(match: re.Match[str]) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import sys
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,43 +23,19 @@ if TYPE_CHECKING:
 # Standard input of up to this many bytes is kept in memory.
 MAX_STDIN_BYTES_IN_MEMORY = 2**26
 
-_SPACED_COMMA = re.compile(r"\s*,\s*")
-
 
 def open_for_fit(files: Sequence[str], options: dict[str, Any]) -> io.Source:
     """Open files or standard input, with the flags of a fit."""
     id_column = options["id_column"]
     if id_column is not None and options.get("no_id"):
         raise click.UsageError("--id names the rows and --no-id does not: leave one of them out")
-    try:
-        source = _open_files(files, options["columns"], options["exclude"] or (), id_column)
-    except errors.ColumnError as error:
-        _suggest_quotes(error, options)
-        raise
+    source = _open_files(files, options["columns"], options["exclude"] or (), id_column)
     # A small table is kept in memory, so that its rows can be read again for their scores.
     if "-" in files:
         source = io.read_if_small(source, MAX_STDIN_BYTES_IN_MEMORY)
     if options["constant"] == "zero" and options["scale"] is None:
         source.notes = (*source.notes, "--constant zero has no effect without --scale")
     return source
-
-
-def _suggest_quotes(error: errors.ColumnError, options: dict[str, Any]) -> None:
-    """Where a comma in the name of a column separated two names, show the names with quotes."""
-    available = error.place.get("available", ())
-    whole_names = {_SPACED_COMMA.sub(",", name): name for name in available if "," in name}
-    most_parts = 1 + max((name.count(",") for name in whole_names), default=0)
-    for parameter in ("columns", "exclude"):
-        typed, names = list(options[parameter] or ()), []
-        while typed:
-            lengths = range(min(most_parts, len(typed)), 1, -1)
-            joined = ((length, ",".join(typed[:length])) for length in lengths)
-            length, name = next((pair for pair in joined if pair[1] in whole_names), (1, typed[0]))
-            names.append(whole_names.get(name, name))
-            del typed[:length]
-        if names != list(options[parameter] or ()):
-            error.hint = f"Put names that contain a comma in double quotes: {parameter}={names!r}."
-            return
 
 
 def _open_files(
@@ -89,17 +64,7 @@ def _open_files(
             hint="give files only, or all rows through standard input",
         )
 
-    return io.open_stdin(_standard_input(), **arguments)
-
-
-def _standard_input() -> BinaryIO:
-    if sys.stdin is None:  # the parent process closed it
-        raise errors.InputNotFoundError(
-            "standard input: it is closed, so there is nothing to read",
-            place={"file": "standard input"},
-            hint="send a table through a pipe, or give the name of a file",
-        )
-    return sys.stdin.buffer
+    return io.open_stdin(sys.stdin.buffer, **arguments)
 
 
 def open_for_model(
@@ -212,7 +177,7 @@ def _refuse_some_without_ids(source: io.Source, id_column: str) -> None:
 
 def _stdin_is_npy() -> bool:
     """Whether standard input is an .npy file, perhaps with gzip."""
-    peek = getattr(_standard_input(), "peek", None)
+    peek = getattr(sys.stdin.buffer, "peek", None)
     start = b"" if peek is None else peek(1)
     if start.startswith(b"\x1f\x8b"):
         with contextlib.suppress(zlib.error):  # reported when the table is read

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from princomp import core, errors, estimators
-from princomp.cli.options import Option, flag_of, read_options, robust_fit_options, with_options
+from princomp.cli.options import flag_of, read_options, robust_fit_options, with_options
 
 if TYPE_CHECKING:
     from princomp.kernel_pca import KernelPCA
@@ -48,24 +48,16 @@ _REFUSED_WITH_ROBUST = (
 )
 
 
-def _number_option(flag: str, kind: type[int] | type[float], word: str, text: str) -> Option:
-    """Return an option whose value is a number of at least 1 (int) or 0 (float), or a word."""
-    minimum = 1 if kind is int else 0
-    valid = f"{'a whole' if kind is int else 'a'} number of at least {minimum}"
+def _number_or_word(kind: type[int] | type[float]) -> Callable[[str], int | float | str]:
+    """Return a type of options; the estimator checks numbers and words before it reads rows."""
 
     def parse(value: str) -> int | float | str:
-        if value == word:
-            return value
         try:
-            number = kind(value)
+            return kind(value)
         except ValueError:
-            number = kind(-1)
-        if number < minimum:
-            raise click.BadParameter(f"{value!r} is not {valid} or {word!r}")
-        return number
+            return value
 
-    metavar = f"{'N' if kind is int else 'NUMBER'}|{word}"
-    return click.option(flag, type=parse, metavar=metavar, help=text)
+    return parse
 
 
 # All options of ``fit`` about the PCA and its table.
@@ -76,11 +68,11 @@ kind_options = with_options(
         type=click.Choice(KERNELS),
         help="Fit a KernelPCA: components in the feature space of a kernel.",
     ),
-    _number_option(
+    click.option(
         "--gamma",
-        float,
-        "median",
-        "Gamma of the kernel; median is computed from distances of rows. 1/p by default.",
+        type=_number_or_word(float),
+        metavar="NUMBER|median",
+        help="Gamma of the kernel; median is computed from distances of rows. 1/p by default.",
     ),
     click.option(
         "--degree", type=click.FloatRange(min=0), help="Degree of --kernel poly, 3 by default."
@@ -93,8 +85,11 @@ kind_options = with_options(
         type=click.Choice(["nystrom", "features"]),
         help="Approximate the kernel by landmarks or random features, for any number of rows.",
     ),
-    _number_option(
-        "--landmarks", int, "auto", "Number of landmarks or features; as many as needed by default."
+    click.option(
+        "--landmarks",
+        type=_number_or_word(int),
+        metavar="N|auto",
+        help="Number of landmarks or features; as many as needed by default.",
     ),
     click.option(
         "--landmark-rule",
@@ -121,7 +116,7 @@ def check_kind(options: dict[str, Any]) -> None:
     click.UsageError
     """
     if options["kernel"] is not None:
-        _check_kernel(options["kernel"], options)
+        _check_kernel(options)
     if options["robust"]:
         _refuse_ignored("--robust", options, "plain", _REFUSED_WITH_ROBUST)
         if options["scale"] not in (None, "mad"):
@@ -170,12 +165,8 @@ def drop_ineffective(options: dict[str, Any]) -> list[str]:
     return notes
 
 
-def _check_kernel(kernel: str, options: dict[str, Any]) -> None:
+def _check_kernel(options: dict[str, Any]) -> None:
     _refuse_ignored("--kernel", options, "linear", _REFUSED_WITH_KERNEL)
-    if kernel == "precomputed" and options["scale"] is not None:
-        raise click.UsageError(
-            "--scale needs columns of rows, which --kernel precomputed does not have"
-        )
     if options["approximation"] == "features" and options["pre_image"] is not None:
         raise click.UsageError(
             "--pre-image needs rows, which random features do not keep: choose --approximation "
@@ -198,7 +189,12 @@ def _refuse_ignored(
 
 def pca_parameters(options: dict[str, Any]) -> core.PCAParameters:
     """The parameters of a PCA that the flags describe."""
-    _refuse_no_components(options)
+    if options["k"] == 0:
+        raise errors.ShapeError(
+            "-k 0 keeps no component, so there are no results to write",
+            place={"parameter": "k"},
+            hint="use -k 1 or more",
+        )
     seed = options.get("seed")
     if seed is None and options["solver"] == "randomized":
         seed = 0  # the same result in each run
@@ -214,16 +210,6 @@ def pca_parameters(options: dict[str, Any]) -> core.PCAParameters:
     )
 
 
-def _refuse_no_components(options: dict[str, Any]) -> None:
-    """Refuse a fit with 0 components, whose results would be empty."""
-    if options["k"] == 0:
-        raise errors.ShapeError(
-            "-k 0 keeps no component, so there are no results to write",
-            place={"parameter": "k"},
-            hint="use -k 1 or more",
-        )
-
-
 def kernel_estimator(options: dict[str, Any]) -> KernelPCA:
     """Return the estimator that the options describe.
 
@@ -235,7 +221,6 @@ def kernel_estimator(options: dict[str, Any]) -> KernelPCA:
     """
     from princomp.kernel_pca import KernelParameters, KernelPCA
 
-    _refuse_no_components(options)
     given = {_PARAMETERS[name]: options[name] for name in _PARAMETERS if options[name] is not None}
     model = KernelPCA(
         options["k"],

@@ -155,16 +155,14 @@ def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool) ->
     """
     if len(models) < 2:
         raise click.UsageError("merging takes at least two models")
-    seen: dict[Path, Path] = {}
-    for path in models:
-        if (file := path.resolve()) in seen:
-            alias_note = "" if seen[file] == path else f" (also as {seen[file]})"
+    resolved = [path.resolve() for path in models]
+    for i, path in enumerate(models):
+        if resolved[i] in resolved[:i]:
             raise errors.ParameterError(
-                f"{path} is named twice{alias_note}, so its rows would count twice",
+                f"{path} is named twice, so its rows would count twice",
                 place={"file": str(path)},
                 hint="name each model once",
             )
-        seen[file] = path
     # With --force, the result may replace one of the models.
     hint = "give the output another name, or replace this model by the merged one (--force)"
     check_outputs([output], () if force else models, force=force, hint=hint)
@@ -264,26 +262,12 @@ def inverse(model: Path, files: tuple[str, ...], **options: object) -> None:
         raise errors.NotAvailableError(
             f"{model} cannot turn scores back into rows",
             place={"file": str(model)},
-            hint=_pre_image_hint(pca, fitted.result.kernel),
+            hint="fit rows with --pre-image ridge, fixed_point or distance, as far as the kernel "
+            "allows; of random features, with --approximation nystrom",
         )
     reconstruct = pca.inverse_transform if is_kernel else fitted.reconstruct
     columns = reports.column_labels(pca)
     write_rows("inverse", source, lambda rows, *_: reconstruct(rows), columns, notes, options)
-
-
-def _pre_image_hint(pca: Any, kernel: Any) -> str:
-    """Say how to fit a kernel PCA with pre-images."""
-    from princomp.kernel_pca import methods_for
-
-    methods = methods_for(kernel)
-    if not methods:
-        return (
-            f"kernel {kernel.name} has no pre-images: fit rows with another kernel, such as "
-            "--kernel rbf --pre-image fixed_point"
-        )
-    landmarks = "--approximation nystrom and " if pca.approximation == "features" else ""
-    choices = ", ".join(methods[:-1]) + f" or {methods[-1]}" if len(methods) > 1 else methods[0]
-    return f"fit with {landmarks}--pre-image {choices}"
 
 
 def _load(model: Path, files: Sequence[str], options: dict[str, Any]) -> tuple[Any, Any]:

@@ -12,24 +12,10 @@ from typing import Any, TypeAlias
 
 import click
 
-from princomp import io
-from princomp.errors import ParameterError, did_you_mean
+from princomp import core, io
+from princomp.errors import did_you_mean
 
-# A copy of core.problem.SOLVERS, whose import would add half a second to --help; a test
-# compares them.
-SOLVERS = (
-    "auto",
-    "full",
-    "covariance_eigh",
-    "arpack",
-    "lanczos",
-    "randomized",
-    "row_gram",
-    "krylov",
-    "sketch",
-)
-
-# A copy of rules.RULES, for the same reason.
+# A copy of rules.RULES, whose import would add half a second to --help; a test compares them.
 RULES = (
     "kaiser",
     "broken-stick",
@@ -83,16 +69,6 @@ def _parse_names(value: str, noun: str) -> list[str]:
 def _check_name(value: str) -> str:
     if not value.strip():
         raise click.BadParameter("the name of the column is empty")
-    return value
-
-
-def _check_memory(value: str) -> str:
-    from princomp.linalg import byte_count
-
-    try:
-        byte_count(value)
-    except ParameterError as error:
-        raise click.BadParameter(f"{value!r} is not a memory size; {error.hint}") from None
     return value
 
 
@@ -278,7 +254,6 @@ _column_options = (
 )
 _memory_option = click.option(
     "--memory",
-    type=_check_memory,
     metavar="SIZE",
     help="Memory that the fit may take, such as 2GB; 60% of the free memory by default.",
 )
@@ -302,7 +277,9 @@ def _fit_options(scale_option: Option) -> Option:
             ["error", "drop", "em", "nipals"],
             "Missing values: fail, drop their rows, or fill the cells from -k components.",
         ),
-        choice_option("--solver", SOLVERS, "Solver; auto chooses one by the shape of the table."),
+        choice_option(
+            "--solver", [*core.SOLVERS], "Solver; auto chooses one by the shape of the table."
+        ),
         _memory_option,
     )
 

@@ -14,7 +14,6 @@ import click
 
 from princomp import core, diagnostics, estimators, io, reports
 from princomp.cli.inputs import check_plain, rows_and_extra
-from princomp.cli.kinds_of_pca import NO_LOADINGS
 from princomp.cli.options import (
     LEVEL,
     OUTPUT_PATH,
@@ -51,6 +50,8 @@ FIGURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "pairs": ("rows", ("components", *_GROUP_OPTIONS)),
     "outliers": ("rows", ("level", "label", "training")),
 }
+# Figures that can show a kernel PCA; a robust PCA only has the figure outliers.
+_KERNEL_FIGURES = ("scree", "scores", "pairs")
 _MISSING_GLYPH = re.compile(r"Glyph (\d+) .* missing from font")
 _EXTENSIONS = (".svg", ".png", ".pdf")
 
@@ -144,12 +145,10 @@ def plot(
     elif FIGURES[figure][0] != "rows" and not figure_options.keys() & {"rule", "bootstrap"}:
         notes, files = [*notes, f"{figure} draws the model alone: DATA is ignored"], ()
     pca = estimators.load(model)
-    if reports.is_kernel_pca(pca):
-        _check_kernel_figure(figure, model, figure_options)
-    elif figure != "outliers":
-        check_plain(
-            pca, model, f"the figure {figure} needs a PCA (a RobustPCA has the figure outliers)"
-        )
+    others = _KERNEL_FIGURES if reports.is_kernel_pca(pca) else ("outliers",)
+    if figure not in others or "rule" in figure_options:
+        what = "--rule" if figure in others else f"the figure {figure}"
+        check_plain(pca, model, f"{what} needs a PCA; figures of this model: {', '.join(others)}")
     check_outputs([output], [model, *files], force=force)
     from princomp import plots
 
@@ -199,20 +198,6 @@ def _check_arguments(figure: str, files: tuple[str, ...], figure_options: dict[s
         raise click.UsageError(f"{figure} draws rows: give DATA after MODEL")
     if not files and "bootstrap" in figure_options:
         raise click.UsageError("--bootstrap resamples rows: give DATA, the rows of the fit")
-
-
-def _check_kernel_figure(figure: str, model: Path, figure_options: dict[str, Any]) -> None:
-    """Refuse figures that a kernel PCA does not have."""
-    if figure not in ("scree", "scores", "pairs"):
-        raise NotAvailableError(
-            f"{model}: {NO_LOADINGS}, so there is no figure {figure} of it",
-            place={"file": str(model)},
-            hint="draw scree, scores or pairs, or fit a linear PCA: princomp fit without --kernel",
-        )
-    if "rule" in figure_options:
-        raise click.UsageError(
-            f"--rule applies to a linear PCA only, and {model} is a kernel PCA: leave it out"
-        )
 
 
 def _draw(

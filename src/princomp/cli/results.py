@@ -168,9 +168,9 @@ class IncompleteRows:
         """Count some rows, whose cells are finite or missing."""
         import numpy as np
 
-        incomplete = np.isnan(rows @ np.zeros(rows.shape[1], dtype=rows.dtype))
-        part = rows[np.flatnonzero(incomplete)]
-        cells = part if isinstance(part, np.ndarray) else part.toarray()
+        from princomp.summaries import as_dense, rows_without_nan
+
+        cells = as_dense(rows[~rows_without_nan(rows)])
         self.incomplete += len(cells)
         self.without_values += int(np.isnan(cells).all(axis=1).sum())
 

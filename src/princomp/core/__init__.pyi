@@ -56,6 +56,7 @@ from .model_contents import (
     save_model as save_model,
 )
 from .plan import Plan as Plan, plan_table as plan_table
+from .problem import SOLVERS as SOLVERS
 from .request import (
     PCAParameters as PCAParameters,
     RandomState as RandomState,
@@ -67,6 +68,7 @@ from .runs import ADDRESS as ADDRESS
 from .schema import (
     TableSchema as TableSchema,
     blocks_of as blocks_of,
+    map_blocks as map_blocks,
     open_rows as open_rows,
     open_scores as open_scores,
     refuse_iterator as refuse_iterator,

@@ -13,7 +13,7 @@ import numpy as np
 from princomp.core.fitted import Fitted
 from princomp.core.missing import FILL_METHODS, fill_new_rows
 from princomp.core.request import PCAParameters
-from princomp.core.schema import TableSchema, blocks_of, open_rows, open_scores
+from princomp.core.schema import TableSchema, map_blocks, open_rows, open_scores
 from princomp.engines import DistributedRows
 from princomp.errors import (
     ColumnError,
@@ -147,11 +147,7 @@ class FittedModel(ABC, Generic[R]):
             assert names is not None
             mapped = data.with_output(frame)
             return mapped.map_rows(self.for_scoring().array_scores, names(), data.dtype)
-        first, parts = 0, []
-        for rows in blocks_of(data):
-            parts.append(self.chunk_scores(rows, data, first, origin))
-            first += rows.shape[0]
-        return _joined(parts)
+        return map_blocks(data, lambda rows, first: self.chunk_scores(rows, data, first, origin))
 
     def chunk_scores(
         self, rows: RowArray, data: RowData, first: int, origin: Origin | None = None
@@ -317,11 +313,7 @@ class PCAModel(FittedModel[Fitted]):
                 return scores.reconstructed(self.result, whiten=self.parameters.whiten)
             columns = self.schema.text_names() if self.schema.names is None else self.schema.names
             return scores.map_rows(self.for_scoring().reconstruct, columns, scores.dtype)
-        parts, first = [], 0
-        for block in blocks_of(scores):
-            parts.append(self.reconstruct(block, first))
-            first += len(parts[-1])
-        return _joined(parts)
+        return map_blocks(scores, self.reconstruct)
 
     def reconstruct(self, scores: RowArray, first: int = 0) -> FloatArray:
         """Rows (n, p) in the units of the data from scores (n, k) in memory.
@@ -337,12 +329,6 @@ class PCAModel(FittedModel[Fitted]):
             scores = np.asarray(scores, dtype=np.float64)
         self.check_scores(scores, first)
         return self.result.reconstruction(scores, whiten=self.parameters.whiten)
-
-
-def _joined(parts: list[FloatArray]) -> FloatArray:
-    """Join rows; a single part is not copied."""
-    first, *others = parts
-    return np.concatenate(parts) if others else first
 
 
 class HasModel(Protocol[M]):

@@ -40,7 +40,7 @@ from princomp.io import (
     warn_of_named,
     warning_text,
 )
-from princomp.linalg import unmasked
+from princomp.linalg import FloatArray, unmasked
 from princomp.summaries import Names, check_order_of_labels
 
 # Names of components in frames of scores. Sorting them as text puts PC10 before PC2.
@@ -455,3 +455,12 @@ def blocks_of(data: RowData) -> Iterator[Any]:
         yield chunk.data
     if chunk is None:
         yield np.empty((0, data.p), data.dtype)
+
+
+def map_blocks(data: RowData, function: Callable[[Any, int], FloatArray]) -> FloatArray:
+    """Join what ``function`` returns for blocks of rows, each with the number of its first row."""
+    first, parts = 0, []
+    for rows in blocks_of(data):
+        parts.append(function(rows, first))
+        first += rows.shape[0]
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]

@@ -69,11 +69,6 @@ def mean_of(fitted: Fitted) -> FloatArray:
     return fitted.mean
 
 
-def scale_of(fitted: Fitted) -> FloatArray | None:
-    """Divisors of the columns (p,), or None."""
-    return None if fitted.scale is None else frozen(fitted.scale)
-
-
 def summary_of(fitted: Fitted) -> Moments | Triangle | Columns | Sketch:
     """The summary of the rows, read-only and in memory."""
     summary: Moments | Triangle | Columns | Sketch = fitted.summary.to_host()
@@ -117,6 +112,11 @@ class TableEstimator(Generic[M]):
     def _contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Arrays and a document of plain values, for a model file."""
         raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]

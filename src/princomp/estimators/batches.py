@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from princomp import engines  # its modules are loaded when a name is used
@@ -141,11 +140,7 @@ def merge(self: P, other: PCA) -> P:
     from princomp.estimators.estimator import PCA
 
     check_other_model(other, PCA)
-    if not self.__sklearn_is_fitted__():
-        raise NotFittedError(
-            f"This {type(self).__name__} instance is not fitted yet. merge adds the rows of "
-            "another fit to a fitted model: begin with the first model, as in first.merge(second)"
-        )
+    check_is_fitted(self)
     check_is_fitted(other)
     order, other_schema = self._schema.order_in(other._schema), other._schema
     if order is not None:

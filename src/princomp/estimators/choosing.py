@@ -120,7 +120,12 @@ def choices_and_model(
         _refuse_parameters({}, sample_weight)
         model = PCA.from_summary(X, n_components=several, **parameters)
     elif isinstance(X, BaseEstimator):
-        raise _unsupported_model(X)
+        raise ParameterError(
+            f"choose() compares rules for princomp.PCA, got {class_words(X)}",
+            place={"parameter": "X"},
+            hint="give rows, a fitted princomp.PCA or its summary; for a PCA of scikit-learn, "
+            "PCA.from_sklearn(model)",
+        )
     else:
         several = replace(several, tell=None)  # the fit reports rules as well as passes
         model = PCA(several, random_state=int(random_state), **parameters)
@@ -130,28 +135,9 @@ def choices_and_model(
     return Choices(answers, n, model.n_features_in_, counted_as), model
 
 
-def _unsupported_model(model: BaseEstimator) -> ParameterError:
-    from sklearn import decomposition  # needed only for this error
-
-    is_sklearn = isinstance(model, decomposition.PCA | decomposition.IncrementalPCA)
-    hint = "PCA.from_sklearn(model), " if is_sklearn else ""
-    return ParameterError(
-        f"choose() compares rules for princomp.PCA, got {class_words(model)}",
-        place={"parameter": "X"},
-        hint=f"give {hint}rows, a fitted princomp.PCA or its summary",
-    )
-
-
 def _checked_rules(rules: str | Rule | Iterable[str | Rule] | None) -> tuple[Rule, ...]:
     if rules is None:
         return tuple(rule_of(name) for name in RULES)
-    if len(getattr(rules, "shape", ())) == 2:
-        raise ParameterError(
-            "rules is a table",
-            place={"parameter": "rules"},
-            hint="rows come first, then the rules, and parameters by name: "
-            "choose(X, ['kaiser', 'cv'], scale='unit')",
-        )
     is_collection = isinstance(rules, Iterable) and not isinstance(rules, str)
     rule_list: Any = rules if is_collection else [rules]
     chosen = tuple(rule_of(rule, "rules") for rule in rule_list)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import copy, deepcopy
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -19,16 +18,17 @@ from princomp.core import (
     Fitted,
     Request,
     TableSchema,
+    check_parameter,
     checked_components,
     fit_of_components,
     fit_summary,
-    is_number,
+    one_of,
     truncated_to,
+    whole_number,
 )
-from princomp.errors import NotNumericError, ParameterError, ShapeError, invalid_value
+from princomp.errors import ParameterError, ShapeError, invalid_value
 from princomp.io import (
     Origin,
-    TableSource,
     check_order_of_rows,
     checked_covariance,
     checked_mean,
@@ -83,18 +83,14 @@ def from_covariance(
     model = cls(**parameters)
     labels = getattr(C, "columns", None) if hasattr(C, "loc") else None
     if is_frame(C):
-        table = _covariance_table(C)
+        check_order_of_rows(C)
+        table = from_frame(C)
         feature_names = table.columns if feature_names is None else feature_names
         C = table.data
     covariance = checked_covariance(C)
     p = len(covariance)
-    count = _checked_count(n_samples)
-    if count is None and model.n_components == "mle":
-        raise ParameterError(
-            "n_components='mle' needs the number of rows behind the covariance",
-            place={"parameter": "n_samples"},
-            hint="PCA.from_covariance(C, n_samples=…, n_components='mle')",
-        )
+    check_parameter("n_samples", n_samples, one_of(None) | whole_number(2))
+    count = None if n_samples is None else int(n_samples)
     schema = _make_schema(cls, p, feature_names)
     for name, values in (("mean", mean), ("scale", model.scale)):
         check_order_of_labels(name, values, schema.names if labels is None else labels, "C")
@@ -118,35 +114,6 @@ def from_covariance(
     )
     model._schema, model._fitted = schema, fitted
     return model
-
-
-def _covariance_table(frame: Any) -> TableSource:
-    """Read a covariance from a frame, whose rows must be in the order of its columns."""
-    check_order_of_rows(frame)
-    try:
-        return from_frame(frame)
-    except NotNumericError as error:
-        if frame.shape[1] == frame.shape[0] + 1:
-            name = error.place.get("column")
-            drop = "set_index" if hasattr(frame, "set_index") else "drop"
-            error.hint = f"if column {name!r} names the rows, give C.{drop}([{name!r}])"
-        raise
-
-
-def _checked_count(n_samples: int | None) -> int | None:
-    """The number of rows behind a covariance; None if it is not known."""
-    if n_samples is None:
-        return None
-    if is_number(n_samples, Integral) and n_samples >= 2:
-        return int(n_samples)
-    hint = "give the number of rows behind the covariance, or leave it out"
-    if is_number(n_samples, Real) and 2 <= n_samples < np.inf:
-        hint = f"give a number of type int: n_samples={round(n_samples)}"
-    raise ShapeError(
-        f"n_samples={n_samples!r} must be a whole number of at least 2 rows",
-        place={"parameter": "n_samples"},
-        hint=hint,
-    )
 
 
 def from_summary(

@@ -450,7 +450,7 @@ class PCA(
     var_ = FittedAttribute(
         lambda fit: fit.column_variances, "Column variances (p,), in squared units of the data."
     )
-    scale_ = FittedAttribute(base.scale_of, "What the columns were divided by (p,).")
+    scale_ = FittedAttribute(lambda fit: fit.scale, "What the columns were divided by (p,).")
     total_variance_ = FittedAttribute(
         lambda fit: fit.spectrum.total, "Sum of all p variances of the analysed columns."
     )
@@ -476,7 +476,6 @@ class PCA(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.missing != "error"
         return tags

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from princomp.core import FILL_METHODS, Certificate, Fitted, blocks_of, verify_table
+from princomp.core import FILL_METHODS, Certificate, Fitted, blocks_of, map_blocks, verify_table
 from princomp.engines import DistributedRows
 from princomp.errors import DataError, ParameterError
 from princomp.io import frame_like, is_frame
 from princomp.linalg import FloatArray
-from princomp.summaries import SampleWeight, in_range, is_sparse
+from princomp.summaries import Block, SampleWeight, in_range, is_sparse
 
 if TYPE_CHECKING:
     from princomp.estimators.estimator import PCA
@@ -37,14 +37,15 @@ def score_samples(self: PCA, X: Any) -> FloatArray:
 
     Warns if a column that varies is left out, because its variance is below the resolution.
     """
-    model, first, parts = self.__fitted_model__(), 0, []
+    model = self.__fitted_model__()
     data, _, origin = model.schema.open(X)
     model.warn_of_columns_left_out("densities", data.shape[1])
-    for rows in blocks_of(data):
+
+    def densities(rows: Block, first: int) -> FloatArray:
         model.check_finite(rows, data, first, origin)
-        parts.append(model.result.log_likelihood(rows))
-        first += rows.shape[0]
-    return np.concatenate(parts)
+        return model.result.log_likelihood(rows)
+
+    return map_blocks(data, densities)
 
 
 def score(self: PCA, X: Any, y: object = None) -> float:

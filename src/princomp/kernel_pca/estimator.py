@@ -506,7 +506,6 @@ class KernelPCA(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         # Pre-images of sparse rows would be dense.
         tags.input_tags.sparse = not (self.fit_inverse_transform or self.pre_image)
         tags.input_tags.allow_nan = self.missing != "error"

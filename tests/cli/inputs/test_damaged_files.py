@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather
@@ -45,7 +47,7 @@ def test_invalid_memory_sizes_are_refused(princomp, tmp_path, size):
     for command in ("fit", "plan"):
         done = princomp(command, name, f"--memory={size}")
         assert (done.code, done.out) == (2, "")
-        assert f"{size!r} is not a memory size" in done.err
+        assert f"--memory {shlex.quote(size)} is not a memory size" in done.err
         assert princomp(command, name, f"--memory={size}", "--json").error["exit_code"] == 2
     assert files_in(tmp_path) == ["t.csv"]
 

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from princomp import PCA
-from princomp.errors import NotFiniteError, ParameterError, ShapeError
+from princomp.errors import NotFiniteError, ShapeError
 from princomp.io.readers.mapped import Mapped
 from princomp.io.readers.table_input import rows_of
 from princomp.kernel_pca.feature_maps import Fourier, Nystrom

@@ -22,18 +22,6 @@ from princomp.errors import NotAvailableError, NotNumericError, ShapeError, row_
 from princomp.io import LARGEST_INTEGER, Chunk, as_rows, checksum, from_sparse, stored_arrays
 from princomp.summaries import Space
 
-# dtypes of torch that NumPy and SciPy lack or cannot compute with, or whose repeated cells may add
-# up to more than they hold, and wider ones.
-_WIDER = {
-    "torch.float16": "float32",
-    "torch.bfloat16": "float32",
-    "torch.complex32": "complex64",
-    "torch.int8": "int64",
-    "torch.uint8": "int64",
-    "torch.int16": "int64",
-    "torch.int32": "int64",
-}
-
 
 @dataclass(kw_only=True, eq=False)
 class SparseTensor(DistributedRows):
@@ -149,8 +137,12 @@ def _sparse_rows(X: Any) -> SparseTensor:
             "this sparse tensor is hybrid: its values are vectors, not numbers",
             hint="X.to_dense(), or X.to_dense().to_sparse_csr()",
         )
-    if str(X.dtype) in _WIDER:
-        X = X.to(getattr(torch, _WIDER[str(X.dtype)]))
+    # NumPy and SciPy lack some types of torch or cannot compute with them, and repeated cells of
+    # short integers may add up to more than these hold.
+    if X.dtype.is_floating_point or X.dtype.is_complex:
+        X = X.to(torch.promote_types(X.dtype, torch.float32))
+    elif X.dtype != torch.bool:
+        X = X.to(torch.int64)
     if str(X.layout) == "torch.sparse_csr":
         parts = tuple(part.numpy() for part in (X.values(), X.col_indices(), X.crow_indices()))
     else:

@@ -21,7 +21,7 @@ import numpy as np
 from princomp.engines.mpi.communicators import Communicator
 from princomp.errors import ColumnError, ParameterError, PrincompError, ShapeError
 from princomp.io import Origin, Source
-from princomp.linalg import OPENMP_THREADS, memory_limit, processors
+from princomp.linalg import memory_limit, processors
 from princomp.summaries import Weights, stored_bytes
 
 T = TypeVar("T")
@@ -270,8 +270,3 @@ def _threads(record: RankRecord, neighbours: list[RankRecord]) -> int:
 def _memory(record: RankRecord, neighbours: list[RankRecord]) -> int:
     """Return the bytes that a rank may take: as set, or its share of the machine's memory."""
     return record.memory if record.memory_was_set else max(1, record.memory // len(neighbours))
-
-
-def threads_of(agreement: Agreement, rank: int) -> int:
-    """Return the threads that sum this rank's rows; ``OMP_NUM_THREADS`` may lower them."""
-    return min(agreement.threads[rank], OPENMP_THREADS)

@@ -18,10 +18,11 @@ import scipy.sparse as sp
 
 from princomp.engines.distributed import DistributedRows, PartialResult, SummaryKind
 from princomp.engines.local import reduce_partition
-from princomp.engines.mpi.agreement import Agreement, Outcome, RankInput, agree, threads_of
+from princomp.engines.mpi.agreement import Agreement, Outcome, RankInput, agree
 from princomp.engines.mpi.communicators import Communicator, communicator
 from princomp.errors import NotFiniteError, PrincompError
 from princomp.io import Source, not_finite_error
+from princomp.linalg import OPENMP_THREADS
 from princomp.summaries import check_weights
 
 T = TypeVar("T")
@@ -144,7 +145,8 @@ def spmd_fit(
     with communicator(comm) as group:
         own, agreement = agree(group, settings, read)
         table = agreement._asdict()
-        table["threads"] = threads_of(agreement, group.rank)
+        # OMP_NUM_THREADS may lower them.
+        table["threads"] = min(agreement.threads[group.rank], OPENMP_THREADS)
         rows = RankRows(engine=group.name, group=group, own=own, **table)
         outcome = rows.follow() if group.rank else group.broadcast(_run_lead(rows, lead))
         return own, outcome.result(group)

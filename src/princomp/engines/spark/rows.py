@@ -319,10 +319,6 @@ def _not_a_frame(X: object) -> ParameterError:
         hint += "pyspark.ml.linalg"
     elif hasattr(X, "computePrincipalComponents"):  # a RowMatrix
         hint = 'matrix.rows.map(lambda row: (row.asML(),)).toDF(["features"])'
-    elif hasattr(X, "toRowMatrix"):
-        hint = 'matrix.toRowMatrix().rows.map(lambda row: (row.asML(),)).toDF(["features"])'
-    elif hasattr(X, "to_spark"):
-        hint = "X.to_spark()"
     problem = f"X must be a DataFrame of Spark, got its {type(X).__name__}"
     return ParameterError(problem, place={"parameter": "X"}, hint=hint)
 

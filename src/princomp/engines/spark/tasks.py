@@ -10,6 +10,7 @@ A partial result is a *state*: one or more rows of a frame, which executors merg
 from __future__ import annotations
 
 import pickle
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
@@ -85,31 +86,23 @@ class PartitionWeights:
     """
 
     def __init__(self) -> None:
-        self._parts: deque[NDArray[np.float64]] = deque()
-        self._rest: NDArray[np.float64] = np.empty(0)
-        self._count = self._taken = 0
+        self._taken, self._waiting = 0, array("d")
 
     def __len__(self) -> int:
-        return self._count
+        return self._taken + len(self._waiting)
 
     def __getitem__(self, rows: slice) -> NDArray[np.float64]:
         assert rows.start == self._taken
-        self._taken = rows.stop
-        count, parts = rows.stop - rows.start, [self._rest]
-        missing = count - len(self._rest)
-        while missing > 0:
-            parts.append(self._parts.popleft())
-            missing -= len(parts[-1])
-        weights = np.concatenate(parts)
-        self._rest = weights[count:]
-        return weights[:count]
+        count, self._taken = rows.stop - rows.start, rows.stop
+        weights = np.array(self._waiting[:count])
+        del self._waiting[:count]
+        return weights
 
     def add(self, column: pa.Array, row: int) -> None:
         """Add the weights of the next rows, the first of which has number ``row``."""
         weights = column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
         check_frequencies(weights, row)
-        self._parts.append(weights)
-        self._count += len(weights)
+        self._waiting.frombytes(weights.tobytes())
 
 
 class PartitionRows(Source):

@@ -92,15 +92,11 @@ def component_count(n_components: int | float | None, n: int, p: int) -> int | f
         return n_components
     limit = min(p, max((n - 1) // 2, 1))
     if n_components > limit:
-        if limit < p:
-            why, more = f"half of {n} rows must determine a covariance", ", or pass more rows"
-        else:
-            why, more = f"there {'is 1 column' if p == 1 else f'are {p} columns'}", ""
-        allowed = f"between 1 and {limit}" if limit > 1 else "1"
         raise ShapeError(
-            f"n_components={n_components} must be {allowed}: {why}",
+            f"n_components={n_components} must be between 1 and {limit}: half of {n} rows must "
+            f"determine the covariance of so many of {p} columns",
             place={"parameter": "n_components"},
-            hint=f"set n_components to {limit} or less{more}",
+            hint=f"set n_components to {limit} or less",
         )
     return int(n_components)
 
@@ -370,12 +366,6 @@ class RobustPCA(
         return RobustModel(self._result, self._schema)
 
     _result: RobustFit
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        tags.input_tags.sparse = False
-        return tags
 
     # ---- fitted attributes -----------------------------------------------------------------
 

@@ -91,14 +91,10 @@ def robpca(
         variances = np.ldexp(found.variances, 2 * exponent)
         total = float(np.ldexp(found.total, 2 * exponent))
     if total < min(found.total, _MIN_VARIANCE) or not np.isfinite(total + largest * largest):
-        change, hint = "much", "divide the rows by a power of ten, or leave out fill values"
-        if largest < 1.0:
-            change, factor = "little", "1e150" if largest > 1e-200 else "1e300"
-            hint = f"multiply the rows by a power of ten, such as {factor}"
         raise NotFiniteError(
-            f"the rows differ too {change} to compute variances in float64: the largest deviation "
-            f"from a column's median is {largest:.1e}",
-            hint=hint,
+            f"the rows differ too {'little' if largest < 1.0 else 'much'} to compute variances in "
+            f"float64: the largest deviation from a column's median is {largest:.1e}",
+            hint="multiply or divide the rows by a power of ten, or leave out fill values",
         )
     centre, cutoff = np.ldexp(found.centre, exponent), float(np.ldexp(found.cutoff, exponent))
     return Components(medians + centre, found.axes, variances, total, cutoff, found.h)
