@@ -40,6 +40,31 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+__all__ = [
+    "CheckpointError",
+    "ColumnError",
+    "ConstantColumnError",
+    "DataError",
+    "InUseError",
+    "InputChangedError",
+    "InputNotFoundError",
+    "MalformedFileError",
+    "MemoryLimitError",
+    "MissingLibraryError",
+    "ModelFileError",
+    "NoRowsError",
+    "NotAvailableError",
+    "NotFiniteError",
+    "NotNumericError",
+    "OutputError",
+    "OutputExistsError",
+    "ParameterError",
+    "PrincompError",
+    "ShapeError",
+    "invalid_value",
+]
+
+
 # Control characters except tab and newline, marks that change the direction of text, and what
 # XML does not allow.
 _NOT_PRINTABLE = re.compile(
@@ -275,6 +300,3 @@ class OutputError(PrincompError, OSError):
 
 class MissingLibraryError(PrincompError, ImportError):
     """An optional library is not installed."""
-
-
-__all__ = ["invalid_value", *(name for name in dir() if name.endswith("Error"))]

@@ -18,7 +18,6 @@ from sklearn import decomposition
 from engines import on_partitions
 from kernels.instruction_sets import kernels_of
 from princomp import PCA, plan
-from princomp.cli import options
 from princomp.core.plan import Plan, cost_of, select_route
 from princomp.core.problem import SOLVERS, Problem, RouteChoice
 from princomp.core.request import PCAParameters, Request
@@ -460,10 +459,6 @@ def test_the_triangle_takes_over_only_if_it_fits_in_the_memory_limit(rng):
     assert "does not fit the memory limit" in model.plan_.reasons[1]
     assert model.certificate_.below_resolution.any()
     assert PCA(memory_limit="100MB").fit(X).plan_.solver == "svd"
-
-
-def test_the_solvers_of_the_command_line_are_those_of_the_library():
-    assert sorted(options.SOLVERS) == sorted(SOLVERS)
 
 
 @pytest.mark.parametrize("k", [0.9, "kaiser"])

@@ -394,7 +394,7 @@ def test_options_without_effect_are_ignored_with_a_note(princomp, tmp_path, word
         (("--kernel", "rbf", "-k", "parallel"), "rule for a linear PCA"),
         (
             ("--kernel", "precomputed", "--scale", "unit"),
-            "--scale unit divides the columns",
+            "--scale unit needs rows",
         ),
         (("--kernel", "rbf", "--scale", "mad"), "--scale mad is an option of robust fits"),
         (("--kernel", "rbf", "--no-center"), "--no-center cannot be used with --kernel"),

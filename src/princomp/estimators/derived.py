@@ -26,9 +26,10 @@ from princomp.core import (
     truncated_to,
     whole_number,
 )
-from princomp.errors import ParameterError, ShapeError, invalid_value
+from princomp.errors import NotNumericError, ParameterError, ShapeError, invalid_value
 from princomp.io import (
     Origin,
+    TableSource,
     check_order_of_rows,
     checked_covariance,
     checked_mean,
@@ -83,8 +84,7 @@ def from_covariance(
     model = cls(**parameters)
     labels = getattr(C, "columns", None) if hasattr(C, "loc") else None
     if is_frame(C):
-        check_order_of_rows(C)
-        table = from_frame(C)
+        table = _covariance_table(C)
         feature_names = table.columns if feature_names is None else feature_names
         C = table.data
     covariance = checked_covariance(C)
@@ -114,6 +114,19 @@ def from_covariance(
     )
     model._schema, model._fitted = schema, fitted
     return model
+
+
+def _covariance_table(frame: Any) -> TableSource:
+    """Read a covariance from a frame, whose rows must be in the order of its columns."""
+    check_order_of_rows(frame)
+    try:
+        return from_frame(frame)
+    except NotNumericError as error:
+        if frame.shape[1] == frame.shape[0] + 1:
+            name = error.place.get("column")
+            drop = "set_index" if hasattr(frame, "set_index") else "drop"
+            error.hint = f"if column {name!r} names the rows, give C.{drop}([{name!r}])"
+        raise
 
 
 def from_summary(

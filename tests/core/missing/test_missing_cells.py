@@ -471,7 +471,7 @@ def test_arrays_without_masked_values_are_plain_arrays(masked):
     counts[0, 0] = np.ma.masked
     assert PCA(missing="drop").fit(counts).mean_[0] == 6
     counts[1, 1] = 2**53 + 1
-    with pytest.raises(NotNumericError, match="row 1, column 1"):
+    with pytest.raises(NotNumericError, match="column 1 row 1"):
         PCA(missing="drop").fit(counts)
 
 

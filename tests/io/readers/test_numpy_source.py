@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -196,7 +197,10 @@ def test_the_largest_exact_integers_are_read(save):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_threads_read_the_same_source_at_once(save, order):
+@pytest.mark.parametrize("by_position", [True, False])
+def test_threads_read_the_same_source_at_once(save, monkeypatch, order, by_position):
+    if not by_position:  # as on systems without os.preadv
+        monkeypatch.delattr(os, "preadv")
     x = numbers(5000, 11, "i4", order)
     path = save(x)
     source = opened(path)
@@ -206,10 +210,22 @@ def test_threads_read_the_same_source_at_once(save, order):
             starts, pool.map(lambda i: source.read(i, i + 10), starts), strict=True
         ):
             np.testing.assert_array_equal(chunk.data, x[start : start + 10])
+    assert open_count(path) == 1
+
+
+def test_one_file_is_opened_at_the_first_read_and_closed_with_the_source(save):
+    path = save(numbers())
+    source = opened(path)
+    assert open_count(path) == 0
+    source.read(0, 1)
+    source.read(1, 2)
+    assert open_count(path) == 1
+    del source
+    gc.collect()
     assert open_count(path) == 0
 
 
-def test_copies_read_the_same_file(save):
+def test_copies_open_their_own_file(save):
     x = numbers()
     source = opened(save(x), ["2", "1"])
     source.read(0, 1)
@@ -217,6 +233,20 @@ def test_copies_read_the_same_file(save):
         assert other.shape == source.shape
         np.testing.assert_array_equal(read_all(other), x[:, [2, 1]])
     np.testing.assert_array_equal(read_all(source), x[:, [2, 1]])
+
+
+def test_short_reads_are_continued(save, monkeypatch):
+    x = numbers(dtype="f4")
+    source = opened(save(x))
+    preadv, sizes_requested = os.preadv, []
+
+    def short_preadv(descriptor, buffers, offset):
+        sizes_requested.append(len(buffers[0]))
+        return preadv(descriptor, [buffers[0][:1000]], offset)
+
+    monkeypatch.setattr(os, "preadv", short_preadv)
+    np.testing.assert_array_equal(source.read(0, 300).data, x)
+    assert sizes_requested == list(range(8400, 0, -1000))
 
 
 def test_file_states_describe_the_current_file(save):

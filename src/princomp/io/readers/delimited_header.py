@@ -155,7 +155,9 @@ def _fit_names(
             names = names[:-1]
     if len(names) == 1 and width > 1 and 2 * width_count > len(rows):
         line = next(lines[i] for i in range(count, len(cells)) if len(cells[i]) == width)
-        raise title_error(dialect, lines[0], line, width)
+        # Such as "x" "y", as R writes names between spaces; the commas are in the rows.
+        spaced = " If spaces separate the fields, give sep=' '." if '"' in names[0] else ""
+        raise title_error(dialect, lines[0], line, width, more_advice=spaced)
     return names
 
 

@@ -103,7 +103,7 @@ def refuse_title(dialect: Dialect, cells: list[list[str]], lines: list[int]) -> 
             joined = " header=2 joins both lines to names." if top == 1 < most_above else ""
             place = lines[0], lines[top], max(filled[top : top + 2])
             field = "field" if filled[0] == len(cells[0]) else "filled field"
-            raise title_error(dialect, *place, fields=counted(filled[0], field), joined=joined)
+            raise title_error(dialect, *place, fields=counted(filled[0], field), more_advice=joined)
 
 
 def title_error(
@@ -113,12 +113,12 @@ def title_error(
     width: int,
     *,
     fields: str = "1 field",
-    joined: str = "",
+    more_advice: str = "",
 ) -> MalformedFileError:
     """Make the error for a line above the table, which begins at line ``table``."""
     problem = f"line {line} has {fields}, and lines from {table} on have {width}"
     hint = f"If the lines above are not part of the table, leave them out: skip={table - 1}."
-    return malformed(dialect.path, problem, hint + joined, line=line)
+    return malformed(dialect.path, problem, hint + more_advice, line=line)
 
 
 def _names_numbers(cells: list[list[str]], number_format: NumberFormat) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BufferedReader, FileIO
@@ -74,6 +75,10 @@ def open_npy(path: Path, selection: Selection) -> NpySource:
         An id column is requested, but the file holds only numbers.
     """
     with reading(path, _KIND), path.open("rb") as file:
+        # Refuse zip archives and pickles, which numpy.load would also accept.
+        if file.read(len(NPY_MAGIC)) != NPY_MAGIC:
+            raise malformed(path, "is not a NumPy array file", "Write it by numpy.save.")
+        file.seek(0)
         member, fortran = _read_header(file, path, selection)
         offset = file.tell()
         available = os.fstat(file.fileno()).st_size - offset
@@ -97,7 +102,8 @@ class NpySource(MemberSource):
     """Rows of a matrix in an .npy file.
 
     Rows are read, not memory-mapped, because mapped pages would count as memory of the
-    process. Each ``read`` opens the file, which takes a few microseconds.
+    process. The file is opened at the first ``read``, and closed with the source. Copies and
+    unpickled sources open the file again.
 
     Parameters
     ----------
@@ -125,7 +131,13 @@ class NpySource(MemberSource):
         # Indexing with a slice gives a view, with a list of columns it makes another copy.
         is_span = self._indices == list(span)
         self._column_selector = slice(span.start, span.stop) if is_span else self._indices
-        self._reads_directly = not self.fortran and used is None and self.member.dtype == self.dtype
+        self._reads_directly = (
+            not self.fortran
+            and self.member.dtype == self.dtype
+            and self._indices == list(range(width))
+        )
+        self._file: FileIO | None = None
+        self._lock = threading.Lock()
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on."""
@@ -149,56 +161,78 @@ class NpySource(MemberSource):
         """The numbers of :meth:`read`, in an array made by ``empty``."""
         stop = min(stop, self.rows)
         block = empty((max(0, stop - start), self.p), self.dtype)
-        with reading(self.path, _KIND):
-            file = FileIO(self.path)
-        with file:
-            if self._reads_directly:
-                self._fill(block, file, start * self.p)
-                return block
-            if self.fortran:
-                load, step = self._columns, NUMBERS_PER_FORTRAN_CHUNK // self.p
-            else:
-                load, step = self._rows, NUMBERS_PER_CHUNK // self.member.shape[1]
-            step = max(1, step)
-            for first in range(start, stop, step):
-                last = min(first + step, stop)
-                numbers = load(file, first, last)
-                origin = Origin(self.file, offset=first)
-                refuse_long_integers(
-                    numbers, lambda index: (str(self._indices[index[1]]), index[0]), origin
-                )
-                # A NaN of any bit pattern stays NaN; numbers too large for float64 become infinite.
-                with np.errstate(invalid="ignore", over="ignore"):
-                    block[first - start : last - start] = numbers
+        if self._reads_directly:
+            self._fill(block, start * self.p)
+            return block
+        if self.fortran:
+            load, step = self._columns, NUMBERS_PER_FORTRAN_CHUNK // self.p
+        else:
+            load, step = self._rows, NUMBERS_PER_CHUNK // self.member.shape[1]
+        step = max(1, step)
+        for first in range(start, stop, step):
+            last = min(first + step, stop)
+            numbers = load(first, last)
+            origin = Origin(self.file, offset=first)
+            refuse_long_integers(
+                numbers, lambda index: (str(self._indices[index[1]]), index[0]), origin
+            )
+            # A NaN of any bit pattern stays NaN; numbers too large for float64 become infinite.
+            with np.errstate(invalid="ignore", over="ignore"):
+                block[first - start : last - start] = numbers
         return block
 
-    def _rows(self, file: FileIO, first: int, last: int) -> NDArray[Any]:
+    def _rows(self, first: int, last: int) -> NDArray[Any]:
         """Numbers in the dtype of the file, for a matrix stored row by row."""
         width = self.member.shape[1]
         numbers = empty((last - first, width), self.member.dtype)
-        self._fill(numbers, file, first * width)
+        self._fill(numbers, first * width)
         return numbers[:, self._column_selector]
 
-    def _columns(self, file: FileIO, first: int, last: int) -> NDArray[Any]:
+    def _columns(self, first: int, last: int) -> NDArray[Any]:
         """Numbers in the dtype of the file, for a matrix stored column by column."""
         numbers = empty((self.p, last - first), self.member.dtype)
         for column, j in zip(numbers, self._indices, strict=True):
-            self._fill(column, file, j * self.rows + first)
+            self._fill(column, j * self.rows + first)
         return numbers.T
 
-    def _fill(self, numbers: NDArray[Any], file: FileIO, first: int) -> None:
+    def _fill(self, numbers: NDArray[Any], first: int) -> None:
         """Fill a contiguous array from the file, starting at its number ``first``."""
         remaining = numbers.reshape(-1).view(np.uint8).data
+        offset = self.offset + first * numbers.itemsize
         with reading(self.path, _KIND):
-            file.seek(self.offset + first * numbers.itemsize)
+            file = self._open_file()
             while len(remaining):
                 # Linux reads at most 2 GB per call.
-                n_read = file.readinto(remaining)
+                n_read = self._pread(file, remaining, offset)
                 if not n_read:
-                    problem = f"became shorter while it was read: it ends at byte {file.tell()}"
+                    problem = f"became shorter while it was read: it ends at byte {offset}"
                     hint = "Wait until it is complete, then read it again."
                     raise malformed(self.path, problem, hint)
-                remaining = remaining[n_read:]
+                remaining, offset = remaining[n_read:], offset + n_read
+
+    def _pread(self, file: FileIO, target: memoryview, offset: int) -> int:
+        if hasattr(os, "preadv"):
+            return os.preadv(file.fileno(), [target], offset)
+        with self._lock:
+            file.seek(offset)
+            return file.readinto(target)
+
+    def _open_file(self) -> FileIO:
+        with self._lock:
+            if self._file is None:
+                self._file = FileIO(self.path)
+            return self._file
+
+    def __del__(self) -> None:
+        file = getattr(self, "_file", None)  # None, too, if __init__ failed
+        if file is not None:
+            file.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_file": None, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
 
 
 def open_piped_array(stream: BinaryIO, selection: Selection, path: Path) -> PipedArray:

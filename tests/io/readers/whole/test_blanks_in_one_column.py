@@ -54,3 +54,12 @@ def test_svmlight_files_are_refused_with_a_hint_that_works(tmp_path, name):
         open_files([path])
     assert caught.value.hint.startswith("Give sklearn.datasets.load_svmlight_file(path)[0]")
     assert PCA().fit(load_svmlight_file(path)[0]).n_features_in_ == 4
+
+
+def test_names_between_spaces_are_no_title_above_rows_that_decimal_commas_seem_to_split(write):
+    """As R writes them, where the name of a row has a comma."""
+    rows = '"Rossi, A" 1,5 2,25\n"Verdi" 2,5 1,75\n"Bianchi" 0,5 3,5\n"Neri" 4,25 1,125\n'
+    path = write('"x" "y"\n' + rows, "r.txt")
+    assert "sep=' '" in refused(MalformedFileError, path).hint
+    table = read_whole(path, options=ReadOptions(sep=" "))
+    assert table.data.tolist() == [[1.5, 2.25], [2.5, 1.75], [0.5, 3.5], [4.25, 1.125]]
