@@ -231,18 +231,18 @@ def mixed_calls(comm, tables):
 
 def threads(comm, tables):
     """Threads that a rank would use if the environment did not limit them."""
-    from princomp.engines.mpi import agreement
+    from princomp.engines.mpi import rows
     from princomp.engines.mpi.rows import spmd_fit
     from princomp.estimators.ranks import rows_of_rank
 
     rank, _ = _rank_and_size(comm)
-    limit, agreement.OPENMP_THREADS = agreement.OPENMP_THREADS, sys.maxsize
+    limit, rows.OPENMP_THREADS = rows.OPENMP_THREADS, sys.maxsize
     try:
         _, found = spmd_fit(
             comm, {}, lambda: rows_of_rank(tables[rank], None, PCA()), lambda r: r.threads
         )
     finally:
-        agreement.OPENMP_THREADS = limit
+        rows.OPENMP_THREADS = limit
     return found
 
 
