@@ -147,7 +147,7 @@ def did_you_mean(value: object, known: Iterable[str]) -> str:
 
 def invalid_value(parameter: str, value: object, expected: str, hint: str) -> ParameterError:
     """Build the error for a parameter whose value is not allowed."""
-    message = f"{parameter} must be {expected}, got {value!r}"
+    message = f"{parameter} must be {expected}, got {value_words(value)}"
     guess = did_you_mean(value, re.findall("'([^']+)'", expected))
     return ParameterError(message, place={"parameter": parameter}, hint=guess + hint)
 
@@ -191,6 +191,17 @@ def class_words(value: object) -> str:
     """
     owner = "scikit-learn's " if type(value).__module__.startswith("sklearn.") else ""
     return owner + type(value).__name__
+
+
+def value_words(value: object) -> str:
+    """Show a value in a message: tables only by class and shape, as they may be long.
+
+    >>> import numpy as np
+    >>> value_words("auto"), value_words(np.zeros((40, 4)))
+    ("'auto'", 'ndarray of shape (40, 4)')
+    """
+    shape = getattr(value, "shape", ())
+    return f"{class_words(value)} of shape {shape}" if shape else repr(value)
 
 
 def row_words(row: int, label: object = None, line: int | None = None) -> str:

@@ -216,7 +216,7 @@ def test_bartlett_warns_of_a_sum_of_weights_that_is_no_number_of_rows():
     assert diagnostics.bartlett(PCA(3).fit(X, sample_weight=EFFECTIVE)).p_value > 0.01
     with pytest.raises(ShapeError) as caught:
         diagnostics.bartlett(PCA(1, decay=0.5).partial_fit(X))
-    assert caught.value.hint.endswith("with decay, the sum of the weights is the number of rows")
+    assert caught.value.hint.endswith("with decay, the number of rows is the sum of their weights")
 
 
 def test_a_report_says_what_the_rows_count_as(draw_only):

@@ -483,7 +483,7 @@ def test_inconsistent_pre_images_and_fillers_are_refused(contents, load, tmp_pat
         a.update({f"filler.{name}": array for name, array in arrays.items()})
         d["filler"] = document
 
-    with pytest.raises(ModelFileError, match="other columns"):
+    with pytest.raises(ModelFileError, match="does not have"):
         load(tampered(contents["em"], other))
 
 

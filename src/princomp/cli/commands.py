@@ -128,7 +128,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _prepare_streams() -> None:
-    """Let stdout and stderr take any text, and stdin be empty, where the caller closed them."""
+    """Let stdout and stderr take any text, and replace closed streams by empty ones."""
     if sys.stdin is None:
         sys.stdin = open(os.devnull)  # noqa: SIM115
     for name in ("stdout", "stderr"):

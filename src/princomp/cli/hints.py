@@ -53,6 +53,7 @@ _PYTHON_ONLY = (
     ", or with the fixed divisors of the model, scale=model.scale_",
     ", or an object with name, needs and decide",
     "; rules with other options can have names of their own",
+    " (in tune, use by='reconstruction')",
 )
 _TRUNCATED = re.compile(r"(?:use )?model\.truncated\(\d+\), or ")
 _OF_STREAM = re.compile(

@@ -262,8 +262,8 @@ def inverse(model: Path, files: tuple[str, ...], **options: object) -> None:
         raise errors.NotAvailableError(
             f"{model} cannot turn scores back into rows",
             place={"file": str(model)},
-            hint="fit rows with --pre-image ridge, fixed_point or distance, as far as the kernel "
-            "allows; of random features, with --approximation nystrom",
+            hint="fit again with --pre-image ridge, fixed_point or distance (not every kernel "
+            "supports each), and without --approximation features",
         )
     reconstruct = pca.inverse_transform if is_kernel else fitted.reconstruct
     columns = reports.column_labels(pca)

@@ -49,8 +49,8 @@ _MAX_SPACE_AXES = 5
 # correction, the angle is below 45° exactly where a test that compares 1/(4 v) with the 95%
 # quantile rejects equal variances.
 _GAP_CORRECTION = 4.0 * float(chdtri(2, 0.05)) - float(chdtri(1, 0.05))
-# Tests for few rows reject equal variances above this quantile (0.92): that of the χ² at which the
-# corrected angle is 90°.
+# Probability (0.92) above which tests for few rows reject equal variances: the one at which the
+# corrected angle reaches 90°.
 _LEVEL = float(chdtr(2, _GAP_CORRECTION / 4.0))
 # If variances of columns differ by more than this factor, and the largest of them (two, or this
 # share of the columns) have more than half of the total, few columns decide an unscaled PCA. Pixels
@@ -234,10 +234,9 @@ def axis_angles(fitted: Fitted) -> FloatArray:
     (Anderson 1963). Since the variances are those of the sample, a constant is subtracted from the
     reciprocal of this number (``_GAP_CORRECTION``); if nothing is left, the angle is 90. The
     quantile of the sum of squares is that of a scaled χ² with the same mean and variance. The angle
-    is also 90 if the variance may be equal to that of a neighbour by a test for few rows. Each
-    variance that the fit did not compute is replaced by their mean. The angle of the last computed
-    component is then unknown, since the next variance is unknown. So is that of the only direction
-    in which two rows differ.
+    is also 90 if the variance may be equal to that of a neighbour, by a test for few rows.
+    Variances that the fit did not compute are replaced by their mean. The angle of the last
+    computed component is then NaN, as is that of a fit of two rows.
     """
     angles = np.full(fitted.k, np.nan)
     spectrum = _known_spectrum(fitted)
@@ -306,12 +305,13 @@ def _known_spectrum(fitted: Fitted) -> _KnownSpectrum | None:
 
 
 def _possibly_equal(known: FloatArray, unseen: int | None, freedom: float) -> NDArray[np.bool_]:
-    """Find neighbours whose variances may be equal: both alone, or with all smaller variances.
+    """Find neighbours whose variances may be equal.
 
     With nearly as many columns as rows, equal variances are so different in a sample that each pair
-    of neighbours seems distinct: the smallest is close to zero. So axes are distinct only if both
-    hypotheses are rejected, of the pair and of each group that ends with the last direction. Those
-    that begin at the axis of index a are tested with ``freedom − a``.
+    of neighbours seems distinct: the smallest is close to zero. So two hypotheses are tested for
+    each axis: it and the next have equal variances; it and all later directions have. If the second
+    may be true, none of these axes is distinct. The tests of axis a have ``freedom − a`` degrees of
+    freedom.
 
     Parameters
     ----------
@@ -351,19 +351,19 @@ def _may_be_equal(shares: FloatArray, sizes: FloatArray, freedoms: FloatArray) -
 
     ``shares`` are Σλ² / (Σλ)² of groups of these sizes, with these degrees of freedom. If the
     variances of normal rows are equal, the share has a beta distribution for two axes (John 1972).
-    For more axes, one with the same mean, variance and smallest value is close to it, also if there
-    are fewer rows than columns.
+    For more axes, a beta distribution with the same mean, variance and minimum is a close
+    approximation, even with fewer rows than columns.
     """
     may_be_equal = freedoms <= 1.0
     tested = (sizes > 1.0) & ~may_be_equal
     share, m, n = shares[tested], sizes[tested], freedoms[tested]
-    fewer, total = np.minimum(m, n), m * n + 2.0
-    least, width = 1.0 / fewer, 1.0 - 1.0 / fewer
-    mean = (fewer - 1.0) * (fewer + 2.0) / (fewer * total) / width  # above the least share
+    rank, total = np.minimum(m, n), m * n + 2.0
+    minimum, width = 1.0 / rank, 1.0 - 1.0 / rank
+    mean = (rank - 1.0) * (rank + 2.0) / (rank * total) / width  # above the minimum
     variance = (m - 1.0) * (m + 2.0) / total * ((n - 1.0) * (n + 2.0) / total)
     variance *= 4.0 / ((total + 2.0) * (total + 4.0)) / width**2
     scale = mean * (1.0 - mean) / variance - 1.0
-    position = np.clip((share - least) / width, 0.0, 1.0)
+    position = np.clip((share - minimum) / width, 0.0, 1.0)
     may_be_equal[tested] = betainc(mean * scale, (1.0 - mean) * scale, position) <= _LEVEL
     return may_be_equal
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.errors import ParameterError, did_you_mean
+from princomp.errors import ParameterError, did_you_mean, value_words
 
 # Built-in types, which are checked first: a check against an abstract base class takes longer.
 _BUILT_IN: dict[type, tuple[type, ...]] = {Integral: (int,), Real: (int, float)}
@@ -106,7 +106,7 @@ def check_parameter(name: str, value: object, constraint: Constraint) -> None:
     """
     if not constraint.accepts(value):
         raise ParameterError(
-            f"{name}={value!r} is not valid",
+            f"{name}={value_words(value)} is not valid",
             place={"parameter": name},
             hint=did_you_mean(value, [one.strip("'") for one in constraint.alternatives])
             + f"{name} must be {constraint}",

@@ -123,8 +123,9 @@ def bartlett(model: PCA) -> Bartlett:
     if rows <= p or factor <= 0:
         hint = f"the test needs at least {p + 1} rows"
         if fitted.faded_by is not None:
-            hint += "; with decay, the sum of the weights is the number of rows"
-        raise errors.ShapeError(f"{rows:g} rows are too few for a test of {p} columns", hint=hint)
+            hint += "; with decay, the number of rows is the sum of their weights"
+        problem = f"{rows:g} rows are too few for Bartlett's test of {p} columns"
+        raise errors.ShapeError(problem, hint=hint)
     _warn_of_filled_cells(fitted, "Bartlett's test rejects too often")
     if fitted.faded_by is None:
         warn_of_sum_of_weights(fitted.n_samples, n)

@@ -283,7 +283,9 @@ def _check_arguments(model: PCA, method: str, kaiser: bool, power: float) -> Non
     if constant.size:
         k = int(constant[0])
         hint = (
-            f"use model.truncated({k}), or fit with n_components={k}" if k else "rows must differ"
+            f"use model.truncated({k}), or fit with n_components={k}"
+            if k
+            else "fit rows that differ"
         )
         raise NotAvailableError(
             f"component {k + 1} has no variance, so its loadings cannot be rotated",

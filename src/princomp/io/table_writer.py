@@ -189,7 +189,7 @@ def open_table(
                 sink.discard()
                 raise
     except BaseException:
-        # An error of the body goes first: atomic_write takes an OSError for one of this file.
+        # An error of the body goes first: atomic_write reports an OSError as one of this file.
         if failure is None:
             raise
     if failure is not None:

@@ -139,7 +139,7 @@ def model_from_contents(
     else:
         fitted = _image_fit(arrays, images, document["fit"], p)
     if filler is not None and filler.n_features_in_ != p:
-        raise ModelFileError("the PCA that fills cells is of other columns")
+        raise ModelFileError(f"the PCA that fills cells does not have {p} columns")
     parameters = dict(document["parameters"])
     function = fitted.kernel
     _check_kernel(parameters["kernel"], function)
@@ -278,7 +278,7 @@ def _exact_fit(arrays: Arrays, document: Document, p: int) -> ExactFit:
     _EXACT.check_arrays(arrays, {"n": n, "k": k, "p": p, "1": 1, "variances": sizes_from(k)})
     n_positive = int((arrays["roots"] > 0).sum()) if "roots" in arrays else n
     if n_positive != rows:
-        raise ModelFileError(f"it is of {rows} rows, and {n_positive} of them count")
+        raise ModelFileError(f"it names {rows} rows, and {n_positive} have a positive weight")
     contents = {**fields, **arrays}
     spectrum = Spectrum(**_EXACT.part("spectrum", contents), signs_given=True)
     if spectrum.orthogonality > _MAX_ORTHOGONALITY_LOSS:
@@ -286,7 +286,7 @@ def _exact_fit(arrays: Arrays, document: Document, p: int) -> ExactFit:
     function = KernelFunction(**_EXACT.part("kernel", contents))
     without_gamma = function.takes_gamma and function.gamma is None
     if without_gamma or not (function.shift is None or function.shift_invariant):
-        raise ModelFileError(f"its kernel {function.name!r} does not go with gamma and shift")
+        raise ModelFileError(f"the gamma or shift of its kernel {function.name!r} is not valid")
     return ExactFit(
         Expansion(function, points, **_EXACT.part("expansion", contents)),
         spectrum,

@@ -118,7 +118,7 @@ def fill_cells(
     if missing == "error" or np.isfinite(stored_values(rows)).all():
         return rows, None
     filled = rows if imputer is None else fitted_model(imputer).fill(rows)
-    if filled is rows:  # sparse rows are not filled
+    if filled is rows:  # nothing was filled: copy before missing cells become zero
         filled = rows.copy()
     unknown = ~rows_without_nan(filled)
     cells = stored_values(filled)

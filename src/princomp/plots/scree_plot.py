@@ -84,7 +84,8 @@ def scree(
     rates = 100.0 * drawn.spectrum.rates
     shown = min(most, len(rates))
     if not shown or not drawn.spectrum.total > 0:
-        raise ShapeError("there is no variance to show", hint="the rows of the fit are all equal")
+        problem = "there is no variance to show: the rows of the fit are all equal"
+        raise ShapeError(problem, hint="fit rows that differ")
     if decision is not None:
         _check_decision(decision, drawn)
     elif drawn.fitted:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.errors import ParameterError, did_you_mean
+from princomp.errors import ParameterError, did_you_mean, value_words
 from princomp.rules.cross_validation import CV, BiCV
 from princomp.rules.decision import Rule, is_rule
 from princomp.rules.gcv import GCV
@@ -37,7 +37,7 @@ def rule_of(wanted: object, parameter: str = "n_components") -> Rule:
     if is_rule(wanted):
         return wanted
     raise ParameterError(
-        f"{parameter}={wanted!r} is not a rule",
+        f"{parameter}={value_words(wanted)} is not a rule",
         place={"parameter": parameter},
         hint=f"{did_you_mean(wanted, RULES)}choose one of {', '.join(RULES)}, or an object with "
         "name, needs and decide",

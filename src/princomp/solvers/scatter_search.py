@@ -26,10 +26,10 @@ _BLOCK, _AXES_PER_BLOCK, _ROOM = 16, 32, 256
 _SPAN = 512
 # Share of the unit roundoff of products that remains, about, in a sum over thousands of chunks.
 _REMAINING_ROUNDOFF = 1 / 16
-# A search is abandoned if its forecast is more than MAX_PRODUCTS_SHARE · p further products: then a
-# decomposition is faster. At p = 2,000 it takes 0.4 to 0.5 s, as long as 80 (AVX-512) or 50
-# products (AVX2, two threads), and forecasts for noise are about twice too high: a search takes 55
-# products in float32 and 101 in float64, and the forecasts after 25 are 38 and 108.
+# A search is abandoned if its forecast is more than MAX_PRODUCTS_SHARE · p further products. At
+# p = 2,000, a decomposition takes as long as 80 (AVX-512) or 50 products (AVX2, two threads). The
+# limit is 100, because forecasts are too high: for noise after 25 products, 38 in float32 and 108
+# in float64, where 30 and 76 are left.
 MAX_PRODUCTS_SHARE = 1 / 20
 
 

@@ -29,9 +29,10 @@ _NEAR_TOLERANCE, _REDUCED_PATIENCE = 64.0, 0.1
 # The first forecasts are often four times too high, or a tenth of the true number. They count only
 # after this share of the products that the alternative costs.
 _TRUSTED_FROM = 0.25
-# Forecasts from a sample of the rows are up to twice too high if variances decrease slowly: with
-# few rows, they are closer to each other. For 20,000 rows with variances 1/√i of 2,000 columns in
-# float32 and float64: 15 and 32 instead of 9 and 23 products; for noise, 35 and 165.
+# A forecast from a sample may exceed the limit by this factor. If variances decrease slowly, such
+# forecasts are too high, because the variances of few rows are closer to each other: for 20,000
+# rows with variances 1/√i of 2,000 columns, 15 products in float32 and 32 in float64 instead of 9
+# and 23. For noise they are 35 and 165.
 _SAMPLE_EXCESS = 1.5
 
 
@@ -72,7 +73,7 @@ class AbandonRule:
         return trusted and self._max_products < products_left < np.inf
 
     def should_skip(self, products_left: float) -> bool:
-        """Whether not to start the search, given the forecast from a sample of rows."""
+        """Whether not to start the search: the forecast from a sample is far above the limit."""
         return _SAMPLE_EXCESS * self._max_products < products_left < np.inf
 
 

@@ -279,7 +279,7 @@ def test_rows_on_an_engine_are_refused_by_its_name(rng):
 
 def test_invalid_rows_are_refused(rng):
     X = rng.standard_normal((30, 3))
-    with pytest.raises(ShapeError, match="between 1 and 3"):
+    with pytest.raises(ShapeError, match="must be at most 3"):
         RobustPCA(4).fit(X)
     for empty in (X[:0], [[], []]):
         with pytest.raises(ShapeError, match=r"Found array with 0 .*a minimum of 1 is required\."):

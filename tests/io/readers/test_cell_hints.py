@@ -121,7 +121,7 @@ def test_a_value_below_a_detection_limit_is_not_called_missing(cell, tmp_path):
 @pytest.mark.parametrize("cell", ["1.0D+05", "12.5-"])
 def test_a_number_in_another_notation_is_not_called_missing(cell, tmp_path):
     hint = refused(write_csv(tmp_path, [*(f"{i}.5" for i in range(7)), cell])).hint
-    assert "a number is written as -1234.5 or 1.2e5" in hint
+    assert "write numbers as 1234.5 or 1.2e5, negative ones as -1" in hint
     assert "na=" not in hint
 
 

@@ -114,7 +114,7 @@ class LanczosRoute:
 def _successor(
     problem: Problem, centred: CentredFit
 ) -> tuple[AbandonRule, Abandoned] | tuple[None, None]:
-    """Return when a search is abandoned, and which route then takes over, if any."""
+    """Return the rule that abandons a search, and what then takes over; None if nothing does."""
     if problem.solver != "auto" or problem.stored is not None:
         return None, None
     n, p, exact = problem.rows, problem.columns, centred.count.exact

@@ -23,7 +23,7 @@ from princomp.core import (
     unequal_variances,
     whole_number,
 )
-from princomp.errors import ConstantColumnError, ShapeError
+from princomp.errors import ConstantColumnError, ShapeError, counted
 from princomp.estimators.base import (
     ResultAttribute,
     TableEstimator,
@@ -93,8 +93,8 @@ def component_count(n_components: int | float | None, n: int, p: int) -> int | f
     limit = min(p, max((n - 1) // 2, 1))
     if n_components > limit:
         raise ShapeError(
-            f"n_components={n_components} must be between 1 and {limit}: half of {n} rows must "
-            f"determine the covariance of so many of {p} columns",
+            f"n_components={n_components} must be at most {limit} for {counted(n, 'row')}, half of "
+            f"which must determine a covariance, and {counted(p, 'column')}",
             place={"parameter": "n_components"},
             hint=f"set n_components to {limit} or less",
         )

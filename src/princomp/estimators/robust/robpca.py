@@ -91,10 +91,13 @@ def robpca(
         variances = np.ldexp(found.variances, 2 * exponent)
         total = float(np.ldexp(found.total, 2 * exponent))
     if total < min(found.total, _MIN_VARIANCE) or not np.isfinite(total + largest * largest):
+        change, hint = "much", "divide the rows by a power of ten, or leave out fill values"
+        if largest < 1.0:
+            change, hint = "little", "multiply the rows by a power of ten"
         raise NotFiniteError(
-            f"the rows differ too {'little' if largest < 1.0 else 'much'} to compute variances in "
-            f"float64: the largest deviation from a column's median is {largest:.1e}",
-            hint="multiply or divide the rows by a power of ten, or leave out fill values",
+            f"the rows differ too {change} to compute variances in float64: the largest deviation "
+            f"from a column's median is {largest:.1e}",
+            hint=hint,
         )
     centre, cutoff = np.ldexp(found.centre, exponent), float(np.ldexp(found.cutoff, exponent))
     return Components(medians + centre, found.axes, variances, total, cutoff, found.h)

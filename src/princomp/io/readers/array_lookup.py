@@ -169,8 +169,8 @@ def numbered_columns(p: int, selection: Selection, origin: Origin) -> NDArray[np
         return None
     names = [str(j) for j in range(p)]
     if selection.of_model and not set(names).issuperset(selection.columns or ()):
-        problem = "its columns have no names, and the model is of columns with names"
-        hint = "Give a table with these names."
+        problem = "its columns have no names, and those of the model have"
+        hint = f"Give a table with the columns {listed(list(selection.columns or ()))}."
         raise origin.error(ColumnError, problem, hint)
     choice = choose_columns(names, selection._replace(id_column=None), origin)
     return np.array([int(name) for name in choice.names])

@@ -266,7 +266,9 @@ def bad_cell_hint(
     if typed:
         return origin.or_exclude(column, "Correct the cell", "replace it by NaN if it is missing")
     if re.fullmatch(r"(?=.*\d)[-+\d.,'’()$€£¥₹eEdD ]+", word):  # such as 1.0D+05 and (12.5)
-        action = f"Correct the cell (a number is written as -1234{mark}5 or 1{mark}2e5)"
+        action = (
+            f"Correct the cell (write numbers as 1234{mark}5 or 1{mark}2e5, negative ones as -1)"
+        )
         return origin.or_exclude(column, action)
     if _DIGIT_FIRST.match(word):  # such as 64.86*, a number with a footnote
         return origin.or_exclude(column, "Correct the cell")

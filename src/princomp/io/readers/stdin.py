@@ -145,7 +145,7 @@ class _ReadOnce(Source):
 
 
 class _LeftOpen(io.RawIOBase):
-    """Reads from a stream, and leaves it open when this one is closed."""
+    """A reader that does not close the stream that it reads from."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
