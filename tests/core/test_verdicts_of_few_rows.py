@@ -79,3 +79,9 @@ def test_equal_variances_are_rejected_in_a_twelfth_of_samples(size, freedom, rng
     full = np.ones(len(shares))
     rejected = np.sum(~_may_be_equal(shares, size * full, freedom * full))
     assert 55 <= rejected <= 127
+
+
+def test_without_centring_two_rows_have_two_degrees_of_freedom(rng):
+    """The first axis is the direction of their mean."""
+    rows = rng.standard_normal((2, 2)) + 1e4
+    assert kinds_of(PCA(2, center=False).fit(rows)) == ["solid"] * 2

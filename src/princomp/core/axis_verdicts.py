@@ -298,10 +298,9 @@ def _known_spectrum(fitted: Fitted) -> _KnownSpectrum | None:
     if len(known) < rank:
         rest = max(0.0, 1.0 - float(known.sum())) / (rank - len(known))
         others, counts = np.append(known, rest), np.append(counts, rank - len(known))
-    freedom = fitted.summary.rows - 1.0
-    unseen = fitted.p - rank if len(known) == rank else None
-    equal = _possibly_equal(known, unseen, freedom)
-    return _KnownSpectrum(known, others, counts, freedom, equal)
+    n, unseen = fitted.summary.rows, fitted.p - rank if len(known) == rank else None
+    equal = _possibly_equal(known, unseen, n - fitted.centred)
+    return _KnownSpectrum(known, others, counts, n - 1.0, equal)
 
 
 def _possibly_equal(known: FloatArray, unseen: int | None, freedom: float) -> NDArray[np.bool_]:
@@ -321,7 +320,7 @@ def _possibly_equal(known: FloatArray, unseen: int | None, freedom: float) -> ND
         Number of directions in which the rows do not vary because they are too few; None if the
         variances of other directions are not known.
     freedom : float
-        n − 1.
+        n − 1, or n without centring.
 
     Returns
     -------
