@@ -319,7 +319,7 @@ def test_only_fits_advance_a_random_generator(table):
 
 def test_the_hint_for_centres_of_your_own_works(table):
     c = np.median(table, axis=0)
-    with pytest.raises(ParameterError, match=r"center=array") as caught:
+    with pytest.raises(ParameterError, match=r"center=ndarray of shape") as caught:
         PCA(center=c).fit(table)
     assert "for centres c of your own, PCA(center=False).fit(X - c)" in caught.value.hint
     assert PCA(center=False).fit(table - c).n_features_in_ == 5

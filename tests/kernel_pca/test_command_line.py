@@ -430,7 +430,7 @@ def test_invalid_ranks_inverses_and_columns_are_refused(princomp, tmp_path):
     assert princomp(*KERNEL, "-m", "m.pca", "-o", "r").code == 0
     error = princomp("inverse", "m.pca", "r/scores.csv", "--json").error
     assert error["message"] == "m.pca cannot turn scores back into rows"
-    assert error["hint"].startswith("fit rows with --pre-image")
+    assert error["hint"].startswith("fit again with --pre-image")
     features = ("--approximation", "features", "--landmarks", 8)
     assert princomp(*KERNEL, *features, "-m", "f.pca", "-o", "f").code == 0
     error = princomp("inverse", "f.pca", "f/scores.csv", "--json").error

@@ -43,7 +43,7 @@ def test_the_hint_on_pre_images_works(options, advice, princomp):
     fit = ("fit", ARRESTS, "--id", "State", *options, "-k", 2, "--force", "-m", "m.pca", "-o", "r")
     assert princomp(*fit).code == 0
     error = princomp("inverse", "m.pca", "r/scores.csv", "--json").error
-    assert error["hint"].startswith("fit rows with --pre-image ridge, fixed_point or distance")
+    assert error["hint"].startswith("fit again with --pre-image ridge, fixed_point or distance")
     assert princomp(*fit, *advice).code == 0
     assert princomp("inverse", "m.pca", "r/scores.csv", "-o", "back.csv").code == 0
 

@@ -137,6 +137,6 @@ def test_an_iterator_that_was_read_is_named_as_a_cause():
 
 def test_a_file_without_names_does_not_fit_a_model_with_names(tmp_path):
     np.save(tmp_path / "rows.npy", ROWS.to_numpy())
-    with pytest.raises(ColumnError, match="the model is of columns with names") as caught:
+    with pytest.raises(ColumnError, match="those of the model have") as caught:
         PCA().fit(ROWS).transform(tmp_path / "rows.npy")
-    assert "a table with these names" in caught.value.hint
+    assert "a table with the columns a, b, c" in caught.value.hint

@@ -53,7 +53,10 @@ def test_negative_numbers_in_parentheses_are_to_be_corrected(write):
     cells = ["12.5", "7", '"(1,234.50)"', "9.25", "(3)", "8", "1", "6"]
     with pytest.raises(NotNumericError, match=r"'\(1,234.50\)' is not a number") as caught:
         read_whole(write(cells))
-    assert "Correct the cell (a number is written as -1234.5 or 1.2e5)" in caught.value.hint
+    assert (
+        "Correct the cell (write numbers as 1234.5 or 1.2e5, negative ones as -1)"
+        in caught.value.hint
+    )
     corrected = ['"-1,234.50"' if "1,2" in cell else cell.strip("()") for cell in cells]
     assert read_whole(write(corrected)).data[2, 0] == -1234.5
 
@@ -70,5 +73,7 @@ def test_a_cell_that_is_wrong_with_decimal_commas_is_to_be_corrected(
     path.write_text("a;b\n" + "1,5;2\n3,5;4\n" * 20 + "1,2,3;7\n")
     with pytest.raises(NotNumericError, match="'1,2,3' is not a number") as caught:
         list(open_files([path], options=ReadOptions(**options)).chunks())
-    hint = "Correct the cell (a number is written as -1234,5 or 1,2e5), or exclude 'a'."
+    hint = (
+        "Correct the cell (write numbers as 1234,5 or 1,2e5, negative ones as -1), or exclude 'a'."
+    )
     assert caught.value.hint == hint
