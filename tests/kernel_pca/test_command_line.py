@@ -434,7 +434,7 @@ def test_invalid_ranks_inverses_and_columns_are_refused(princomp, tmp_path):
     features = ("--approximation", "features", "--landmarks", 8)
     assert princomp(*KERNEL, *features, "-m", "f.pca", "-o", "f").code == 0
     error = princomp("inverse", "f.pca", "f/scores.csv", "--json").error
-    assert error["hint"].endswith("of random features, with --approximation nystrom")
+    assert error["hint"].endswith("and without --approximation features")
     write_csv(tmp_path / "u.csv", "Murder,Assault", "1,2", "3,4")
     error = princomp("transform", "m.pca", "u.csv", "--json").error
     assert error["place"]["missing"] == ["UrbanPop", "Rape"]
