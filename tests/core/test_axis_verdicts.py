@@ -23,7 +23,8 @@ from princomp.core import (
     verdict_lines,
     verdicts,
 )
-from princomp.core.axis_verdicts import _known_spectrum, _stable_spaces, axis_angles
+from princomp.core.axis_angles import axis_angles, known_spectrum
+from princomp.core.axis_verdicts import _stable_spaces
 from princomp.core.certificate import inseparable_pairs
 from princomp.solvers import Spectrum
 
@@ -338,7 +339,7 @@ def test_a_stable_space_has_two_to_five_axes_and_not_the_last_direction(variance
 
 
 def test_a_space_has_two_axes_even_if_one_has_a_small_angle():
-    spectrum = _known_spectrum(fitted_model(of_variances(9.0, 4.0, 1.0, 0.1)).result)
+    spectrum = known_spectrum(fitted_model(of_variances(9.0, 4.0, 1.0, 0.1)).result)
     assert spectrum.angle(0, 1) < 45
     assert not list(_stable_spaces(spectrum, [True, False, False, False]))
 

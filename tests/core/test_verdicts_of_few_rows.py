@@ -7,7 +7,7 @@ import pytest
 
 from princomp import PCA
 from princomp.core import fitted_model, verdicts
-from princomp.core.axis_verdicts import _LEVEL, _may_be_equal
+from princomp.core.axis_angles import _LEVEL, _may_be_equal
 
 
 def kinds_of(model, angles=None):

@@ -15,6 +15,7 @@ likelihood      the probabilistic model of a fit
 mergeable_summary  the kind of summary that rows are added to, and one for all rows of a fit
 fitted_model    a result with its schema: scores of rows of any origin
 certificate     error bounds of a result, also measured with the rows
+axis_angles     how far axes turn from sample to sample
 axis_verdicts   whether the axis of a component can be interpreted
 missing         filling missing cells
 stream          rows added and removed over time
