@@ -122,17 +122,17 @@ class SearchSpace:
         """Apply the operator to the block, and add the block to the space."""
         first, stop = self.stop, self.stop + len(self._block)
         self._basis[first:stop] = self._block
-        self._block_start, self.stop = first, stop
+        # But for rounding, images have components in the last two blocks only, or, after a restart,
+        # in the vectors kept. These are removed first, and the rounding in the second pass.
+        recent, self._block_start, self.stop = self._block_start, first, stop
         image = self._apply(self._block.T).T
         if not np.isfinite(image).all():
             raise NotFiniteError(
                 "a product with the rows is not finite: it overflowed",
                 hint="divide the columns by a power of ten, or choose svd_solver='full'",
             )
-        image, coupling = project_out(image, self.vectors, "projected once")
+        image, coupling = project_out(image, self._basis[recent:stop], "projected once")
         self.products += 1
-        self._projected[:stop, first:stop] = coupling
-        self._projected[first:stop, :stop] = coupling.T
         norm = self._image_norm = _largest_norm(image)
         self._largest_so_far = max(self._largest_so_far, norm, _largest_norm(coupling.T))
         ratio = min(_LEAST_RATIO, _TOL_FRACTION * EPS / max(self._tol, EPS))
@@ -143,7 +143,10 @@ class SearchSpace:
         self._norm_needed = max(norm * ratio, _NOISE * self._rounding_norm)
         # The second pass, which is usually enough (Kahan; Parlett 1998). The image is in scratch
         # memory that the next step reuses.
-        self._image, _ = project_out(image, self.vectors, "projected")
+        self._image, rest = project_out(image, self.vectors, "projected")
+        rest[recent:] += coupling
+        self._projected[:stop, first:stop] = rest
+        self._projected[first:stop, :stop] = rest.T
 
     def pairs(self, count: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the Ritz values, descending, and the Ritz vectors as rows of coordinates.
@@ -173,7 +176,7 @@ class SearchSpace:
         self._basis[:keep] = coordinates @ self.vectors
         self._projected[:] = 0.0
         self._projected[np.arange(keep), np.arange(keep)] = values
-        self.stop, self._random_next = keep, random
+        self._block_start, self.stop, self._random_next = 0, keep, random
 
     def extend(self, width: int, rng: np.random.Generator) -> None:
         """Make the next block from the images of the last one, and random vectors where needed.
