@@ -57,6 +57,8 @@ def test_parameters_become_flags(text, expected):
         ("n_components must be a number, got 'x'", "-k must be a number, got 'x'"),
         ("allow 3 GB (memory_limit)", "allow 3 GB (--memory)"),
         ("unknown 'random_state'", "unknown 'random_state'"),
+        ("gamma must be None, 'median' or a number", "gamma must be 'median' or a number"),
+        ("scale must be an array or None, got 1", "scale must be an array, got 1"),
     ],
 )
 def test_names_alone_become_flags_in_texts_about_parameters(text, expected):

@@ -163,6 +163,16 @@ def test_columns_without_any_correlation_are_too_little_correlated():
     assert "χ² = 0.0 on 3" in page.text
 
 
+def test_the_reason_why_correlations_are_not_tested_is_given(rng, draw_only):
+    draw_only("scree")
+    start = "correlated enough for a PCA is not tested, because "
+    wide = PCA(2).fit(rng.standard_normal((6, 9)))
+    assert f"{start}6 rows are too few for" in Page(report(wide)).text
+    constant = PCA(2).fit(np.column_stack([rng.standard_normal((30, 3)), np.ones(30)]))
+    assert f"{start}constant columns have no correlations" in Page(report(constant)).text
+    assert "not tested" not in Page(report(PCA(1).fit(rng.standard_normal((9, 1))))).text
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_two_columns_are_judged_by_the_test_alone(seed):
     # The measure is 0.5 up to rounding, whatever the correlation.

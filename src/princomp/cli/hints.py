@@ -64,6 +64,8 @@ _OF_FRAME = re.compile(r"; of a frame, drop\(columns=\[.*\]\) does")
 # quoted.
 _NAME_BEFORE_EQUALS = re.compile(r"\b([a-z_]+)=(?=[\s,;.)…]|$)")
 _BARE_NAME = re.compile(r"(?<!['\"\w])([a-z]+(?:_[a-z]+)+)\b(?!['\"=])")
+# None among the valid values of a parameter: for a flag, it means to leave the flag out.
+_NONE_OF_MANY = re.compile(r"\bNone(?:, | or )| or None\b")
 
 
 def as_flags(text: str, *, bare_names: bool = False) -> str:
@@ -94,4 +96,4 @@ def as_flags(text: str, *, bare_names: bool = False) -> str:
     text = _OF_STREAM.sub(r"\1 is exact", _OF_FRAME.sub("", _TRUNCATED.sub("", text)))
     text = _LEAVE_OUT.sub(r"\g<0> (--exclude)", text)
     text = _NAME_BEFORE_EQUALS.sub(name, _ASSIGNMENT.sub(replace_assignment, text))
-    return _BARE_NAME.sub(name, text) if bare_names else text
+    return _NONE_OF_MANY.sub("", _BARE_NAME.sub(name, text)) if bare_names else text

@@ -247,9 +247,11 @@ def _adequacy(request: Request) -> Iterator[tuple[str, str]]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the page says that cells were filled
-            found, test = kmo(model, frame="listing"), bartlett(model)
-    except PrincompError:
-        return  # the model keeps no correlations, or columns are linearly dependent
+            test, found = bartlett(model), kmo(model, frame="listing")
+    except PrincompError as error:
+        if request.fitted.p > 1:
+            yield "plain", texts("untested", error.message)
+        return
     p = "p < 0.0001" if test.p_value < 1e-4 else f"p = {test.p_value:.2g}"
     p = p.replace(" ", _NO_BREAK)
     # For two columns, the measure is always 0.5.
