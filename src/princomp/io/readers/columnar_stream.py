@@ -40,7 +40,12 @@ from princomp.io.readers.left_out import (
 )
 from princomp.io.readers.number_text import PLAIN
 from princomp.io.readers.reader_errors import malformed, no_rows_error, reading
-from princomp.io.readers.row_names import counting_notes, find_id_column, id_candidates
+from princomp.io.readers.row_names import (
+    counter_notes,
+    counting_notes,
+    find_id_column,
+    id_candidates,
+)
 from princomp.io.readers.source import (
     Chunk,
     FileState,
@@ -326,7 +331,11 @@ class ColumnarSource(Source):
         self.columns = converted.columns
         self._set_kinds()
         converted.kinds = self.kinds
-        of_rows = () if self._of_model else notes_on_rows(converted, frame)
+        of_rows: tuple[str, ...] = ()
+        if not self._of_model:
+            of_rows = notes_on_rows(converted, frame)
+            if not self._choice.requested:
+                of_rows += counter_notes(converted, next(iter(self._types)))
         notes = (*self.notes, *converted.notes, *of_rows)
         converted.notes = (*notes, *self._notes_on_named())
         return converted

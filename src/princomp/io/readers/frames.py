@@ -46,7 +46,7 @@ from princomp.io.readers.left_out import (
 )
 from princomp.io.readers.missing_codes import code_notes
 from princomp.io.readers.reader_errors import NO_ROWS_HINT
-from princomp.io.readers.row_names import has_index_name, without_row_numbers
+from princomp.io.readers.row_names import counter_notes, has_index_name, without_row_numbers
 from princomp.io.readers.rows_at_end import totals_note
 from princomp.io.readers.source import TableSource
 from princomp.linalg import empty
@@ -194,6 +194,9 @@ def from_frame(
     table.notes = (*cautions, *table.notes, *text_notes(name for name in texts if name in used))
     if not of_model:
         table.notes += notes_on_rows(table, eager)
+    if find_ids and not (of_model or choice.requested):
+        is_pandas = eager.implementation.is_pandas()
+        table.notes += counter_notes(table, names[0], pandas=is_pandas)
     if not any(isinstance(label, str) for label in labels):
         table.columns = None  # as scikit-learn treats such a frame
     return table

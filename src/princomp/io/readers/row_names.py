@@ -24,6 +24,8 @@ from princomp.io.readers.number_text import NumberFormat, are_mostly_quantities
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from princomp.io.readers.source import TableSource
+
 # Usual names of a first column of row labels; an unnamed first column gets the name "row".
 _INDEX_NAMES = frozenset({"row", "unnamed: 0", "index", "id", "rownames", "row_names"})
 # Such as 2024-01-31, 31.1.2024 12:00, 1/31/24, 8:30, 36:00:00 and "1 day, 12:00:00".
@@ -97,6 +99,27 @@ def counting_notes(
     else:
         return ()
     return (WarningNote(f"{name!r}, the first column, {what} and is analysed{advice}"),)
+
+
+def counter_notes(
+    table: TableSource, first: str, *, pandas: bool | None = None
+) -> tuple[WarningNote, ...]:
+    """Note on columns that count the rows of a table from 0 or 1, as identifiers do.
+
+    Not on column ``first``, which :func:`counting_notes` checks. ``pandas`` is None for a file, and
+    otherwise says whether a frame is one of pandas.
+    """
+    data, notes = table.data, []
+    if len(data) >= _MIN_STEPPED_ROWS:
+        start = data[0]
+        may_count = ((start == 0) | (start == 1)) & (data[-1] == start + len(data) - 1)
+        for j in np.flatnonzero(may_count):
+            name = (table.columns or ())[j]
+            if name != first and _go_up_by_one(data[:, j]):
+                advice = f"exclude=[{name!r}]" if pandas is None else drop_call(name, pandas=pandas)
+                counts = f"{name!r} counts the rows from {start[j]:.0f} and is analysed"
+                notes.append(WarningNote(f"{counts}: leave it out with {advice}"))
+    return tuple(notes)
 
 
 def has_index_name(label: object) -> bool:
