@@ -81,6 +81,22 @@ def test_equal_variances_are_rejected_in_a_twelfth_of_samples(size, freedom, rng
     assert 55 <= rejected <= 127
 
 
+@pytest.mark.parametrize(
+    ("size", "freedom"), [(2.0, 1 + 1e-9), (2.0, 1.05), (2.0, 1.3), (3.0, 1.1), (9.0, 1.05)]
+)
+def test_little_more_than_one_degree_of_freedom_rejects_nothing(size, freedom):
+    """There is no beta distribution with the mean and the variance of the share."""
+    assert _may_be_equal(np.array([0.999]), np.array([size]), np.array([freedom]))[0]
+
+
+@pytest.mark.parametrize("total", [1.5, 2.001, 2.3, 2.6, 3.0])
+def test_rows_of_little_weight_have_no_solid_axis(total):
+    """Weights are numbers of rows: three rows have too few degrees of freedom at any weight."""
+    rows = np.array([[10.0, 0.3], [-10.0, 0.3], [0.0, -0.6]])
+    model = PCA(2).fit(rows, sample_weight=np.full(3, total / 3))
+    assert kinds_of(model) == ["unstable"] * 2
+
+
 def test_without_centring_two_rows_have_two_degrees_of_freedom(rng):
     """The first axis is the direction of their mean."""
     rows = rng.standard_normal((2, 2)) + 1e4
