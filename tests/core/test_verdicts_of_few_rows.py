@@ -66,6 +66,8 @@ def test_the_test_for_two_variances_is_exact(freedom, rejected):
     ratio = -np.expm1(np.log(level) * 2 / (freedom - 1))  # 1 − 4λ₁λ₂/(λ₁ + λ₂)²
     share = np.array([(1 + ratio) / 2])
     assert _may_be_equal(share, np.array([2.0]), np.array([freedom]))[0] != rejected
+    # Many variances of two degrees of freedom: the share of two is that of the transposed rows.
+    assert _may_be_equal(share, np.array([freedom]), np.array([2.0]))[0] != rejected
 
 
 @pytest.mark.parametrize(("size", "freedom"), [(3, 3), (5, 5), (5, 20), (24, 8), (24, 29), (60, 2)])
