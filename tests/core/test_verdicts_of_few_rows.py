@@ -46,6 +46,19 @@ def test_axes_of_few_rows_are_solid_if_their_variances_are_clearly_different():
     assert kinds_of(of_variances(20, 1.2, 1.1, 1, 0.9, n=10)) == ["solid", *["unstable"] * 4]
 
 
+def test_a_pair_of_few_rows_is_tested_whatever_comes_after_it():
+    """With a third variance that is far smaller, the three are not equal, and the pair may be."""
+    assert kinds_of(of_variances(10, 1, 1e-4, n=5)) == ["unstable", "unstable", "solid"]
+    assert kinds_of(of_variances(1e4, 10, 1, 1e-4, n=5)) == [
+        *("solid", "unstable", "unstable", "solid")
+    ]
+    assert kinds_of(of_variances(100, 1, 1e-4, n=5)) == ["solid"] * 3
+
+
+def test_axes_after_variances_that_may_all_be_equal_are_not_solid():
+    assert kinds_of(of_variances(3, 1, 1e-4, n=4)) == ["unstable"] * 3
+
+
 def test_directions_far_above_noise_are_solid_in_tables_of_many_columns():
     deviations = np.sqrt([300, 100, 30, *[1] * 200])
     table = np.random.default_rng(0).standard_normal((60, 203)) * deviations
