@@ -167,6 +167,10 @@ def test_models_without_correlations_are_refused(arrests):
             bartlett(PCA(2).fit(arrests[:n]))
         assert caught.value.hint == "the test needs at least 5 rows"
     bartlett(PCA(2).fit(arrests[:5]))
+    faded = PCA(2, decay=0.5).partial_fit(arrests)  # the weights sum to 2
+    with pytest.raises(ShapeError, match=r"2 rows are too few .* 4 columns") as caught:
+        bartlett(faded)
+    assert caught.value.hint.endswith("with decay, the number of rows is the sum of their weights")
     with pytest.raises(NotAvailableError, match="number of rows"):
         bartlett(PCA.from_covariance(np.cov(arrests.T)))
     assert kmo(PCA.from_covariance(np.cov(arrests.T))).overall == pytest.approx(0.653815, abs=5e-7)

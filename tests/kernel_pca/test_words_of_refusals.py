@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from princomp import PCA, KernelPCA, tune
-from princomp.errors import DataError, ParameterError
+from princomp.errors import DataError, NotAvailableError, ParameterError
 
 ROWS = np.random.default_rng(0).standard_normal((40, 4))
 
@@ -88,3 +88,27 @@ def test_sketches_of_another_kernel_or_seed_are_not_merged(change):
         first.merge(other)
     for words in ("gamma", "scale=model.scale_", "landmarks=model.landmarks_", "random_state"):
         assert words in caught.value.hint
+
+
+def test_sums_are_needed_to_add_rows():
+    exact = KernelPCA(2, kernel="rbf", gamma=0.2).fit(ROWS)
+    options = {"kernel": "rbf", "gamma": 0.2, "approximation": "nystrom", "n_landmarks": 10}
+    sums, as_sums = KernelPCA(2, **options).fit(ROWS), exact.set_params(approximation="nystrom")
+    for call in (
+        lambda: sums.merge(exact),
+        lambda: as_sums.merge(sums),
+        lambda: as_sums.partial_fit(ROWS),
+        lambda: as_sums.forget(ROWS[:5]),
+    ):
+        with pytest.raises(NotAvailableError) as caught:
+            call()
+        assert caught.value.message == (
+            "this method needs sums of rows, and an exact kernel PCA keeps the rows themselves"
+        )
+        assert "approximation='nystrom' or 'features'" in caught.value.hint
+
+
+def test_the_plan_says_how_many_components_are_many():
+    rows = np.random.default_rng(1).standard_normal((700, 3))
+    plan = KernelPCA(500, kernel="rbf", gamma=1.0).fit(rows).plan_
+    assert "500 of 700 components are many" in " ".join(plan.reasons)
