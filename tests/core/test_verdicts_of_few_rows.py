@@ -71,6 +71,13 @@ def test_the_last_of_as_many_axes_as_rows_less_one_is_not_solid():
     assert kinds_of(PCA(2, scale="unit").fit(rows)) == ["unstable"] * 2
 
 
+def test_the_last_axis_of_few_distinct_rows_of_large_weight_is_solid():
+    """400 rows in three directions: the other two are known to have no variance."""
+    rows = np.array([[3.0, 1, 0, 0, 0], [3, -1, 0, 0, 0], [-3, 0, 0.3, 0, 0], [-3, 0, -0.3, 0, 0]])
+    model = PCA(3, svd_solver="full").fit(rows, sample_weight=np.full(4, 100.0))
+    assert kinds_of(model) == ["solid"] * 3
+
+
 @pytest.mark.parametrize("freedom", [2.0, 5.0, 49.0, 1e8])
 @pytest.mark.parametrize("rejected", [False, True])
 def test_the_test_for_two_variances_is_exact(freedom, rejected):

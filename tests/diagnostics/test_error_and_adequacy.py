@@ -167,6 +167,8 @@ def test_models_without_correlations_are_refused(arrests):
             bartlett(PCA(2).fit(arrests[:n]))
         assert caught.value.hint == "the test needs at least 5 rows"
     bartlett(PCA(2).fit(arrests[:5]))
+    with pytest.raises(ShapeError, match="4 rows are too few"):  # 400 by their weights
+        bartlett(PCA(2).fit(arrests[:4], sample_weight=np.full(4, 100)))
     faded = PCA(2, decay=0.5).partial_fit(arrests)  # the weights sum to 2
     with pytest.raises(ShapeError, match=r"2 rows are too few .* 4 columns") as caught:
         bartlett(faded)
