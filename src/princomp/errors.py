@@ -35,7 +35,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -193,15 +193,24 @@ def class_words(value: object) -> str:
     return owner + type(value).__name__
 
 
+# Most letters of a list, dict or text in a message.
+_LONGEST_VALUE = 200
+
+
 def value_words(value: object) -> str:
-    """Show a value in a message: tables only by class and shape, as they may be long.
+    """Show a value in a message: what may be long only by its class and its shape or length.
 
     >>> import numpy as np
-    >>> value_words("auto"), value_words(np.zeros((40, 4)))
-    ("'auto'", 'ndarray of shape (40, 4)')
+    >>> value_words("auto"), value_words(np.zeros((40, 4))), value_words([0.25] * 40)
+    ("'auto'", 'ndarray of shape (40, 4)', 'list of length 40')
     """
     shape = getattr(value, "shape", ())
-    return f"{class_words(value)} of shape {shape}" if shape else repr(value)
+    if isinstance(shape, tuple) and shape:  # the shape of a class is a property
+        return f"{class_words(value)} of shape {tuple(shape)}"
+    words = repr(value)
+    if len(words) > _LONGEST_VALUE and isinstance(value, Sized):
+        return f"{class_words(value)} of length {len(value)}"
+    return words
 
 
 def row_words(row: int, label: object = None, line: int | None = None) -> str:

@@ -162,6 +162,14 @@ def test_a_name_with_a_comma_needs_quotes(princomp, tmp_path, flag, typed, quote
     assert princomp("plan", "t.csv", "--no-id", flag, quoted).code == 0
 
 
+def test_names_with_commas_are_listed_in_quotes(princomp, tmp_path):
+    """Short names have no suggestion, and the list would show them as two columns."""
+    write_csv(tmp_path / "t.csv", '"b, c",a,d', "1,2,4", "2,1,5", "3,5,1", "4,4,3")
+    done = princomp("plan", "t.csv", "--no-id", "--columns", "a,b,c")
+    assert "no columns 'b', 'c'\nHint: There are: \"b, c\", a, d." in done.err
+    assert princomp("plan", "t.csv", "--no-id", "--columns", 'a,"b, c"').code == 0
+
+
 DATA_ERRORS = {
     "k out of range": (["-k", 5], "must be between 0 and", {"parameter": "n_components"}),
     "unknown column": (["--columns", "Murder,Rap"], "Did you mean 'Rape'?", {"column": "Rap"}),

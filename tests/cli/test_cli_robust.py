@@ -212,3 +212,15 @@ def test_the_outlier_map_refuses_options_that_a_robust_fit_sets(princomp, flag):
     name = flag.partition(" ")[0]
     assert done.err.startswith(f"princomp: {name} does not apply to a RobustPCA")
     assert done.err.endswith(f"\nHint: leave out {name}\n")
+
+
+def test_a_robust_model_has_one_figure(princomp):
+    assert princomp("fit", ARRESTS, "--robust", "-k", 2, "-m", "m.pca").code == 0
+    for words in (("scree", "m.pca"), ("scores", "m.pca", ARRESTS), ("circle", "m.pca")):
+        error = princomp("plot", *words, "-o", "q.svg", "--json").error
+        assert error["exit_code"] == 65
+        assert error["message"] == (
+            f"m.pca is a RobustPCA, and the figure {words[0]} needs a PCA; figures of this model: "
+            "outliers"
+        )
+    assert princomp("plot", "outliers", "m.pca", ARRESTS, "-o", "q.svg").code == 0

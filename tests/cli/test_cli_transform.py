@@ -297,6 +297,7 @@ def test_a_model_without_components_has_no_scores(princomp, tmp_path):
     done = princomp("fit", ARRESTS, "-k", 0)
     assert (done.code, done.out) == (65, "")
     assert "-k 0 keeps no component" in done.err
+    assert "Hint: use -k 1 or more" in done.err
     assert files_in(tmp_path) == []
     package.PCA(0).fit(np.eye(3)).save(tmp_path / "none.pca")
     np.save(tmp_path / "x.npy", np.eye(3))

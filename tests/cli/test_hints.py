@@ -39,6 +39,18 @@ from princomp.cli.hints import as_flags
         ),
         ("exclude=['zip, code', 'b']", """--exclude '"zip, code",b'"""),
         ("exclude=['zip [x]'] leaves", "--exclude 'zip [x]' leaves"),
+        ("gamma=-0.5 is not valid, nor gamma=nan", "--gamma -0.5 is not valid, nor --gamma nan"),
+        ("gamma=-inf is not valid", "--gamma -inf is not valid"),
+        ("rules=['kaiser', 'gcv'] or gamma=median", "--rules kaiser,gcv or gamma=median"),
+        ("choose one of kaiser, or an object with name, needs and decide", "choose one of kaiser"),
+        (
+            "give each rule once; rules with other options can have names of their own",
+            "give each rule once",
+        ),
+        (
+            "leave it out (in tune, use by='reconstruction'), or use another kernel",
+            "leave it out, or use another kernel",
+        ),
         # Plain English, names of files and columns, and parameters without a flag.
         ("missing columns, the scale of a column", "missing columns, the scale of a column"),
         ("train_set.csv: column 'n_eggs' row 3", "train_set.csv: column 'n_eggs' row 3"),

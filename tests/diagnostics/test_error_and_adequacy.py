@@ -162,8 +162,17 @@ def test_models_without_correlations_are_refused(arrests):
         with pytest.raises(NotAvailableError, match="which this fit did not keep") as caught:
             test(PCA(2, svd_solver="arpack").fit(arrests))
         assert "covariance_eigh" in caught.value.hint
-    with pytest.raises(ShapeError, match=r"3 rows are too few .* 4 columns"):
-        bartlett(PCA(2).fit(arrests[:3]))
+    for n in (3, 4):
+        with pytest.raises(ShapeError, match=rf"{n} rows are too few .* 4 columns") as caught:
+            bartlett(PCA(2).fit(arrests[:n]))
+        assert caught.value.hint == "the test needs at least 5 rows"
+    bartlett(PCA(2).fit(arrests[:5]))
+    with pytest.raises(ShapeError, match="4 rows are too few"):  # 400 by their weights
+        bartlett(PCA(2).fit(arrests[:4], sample_weight=np.full(4, 100)))
+    faded = PCA(2, decay=0.5).partial_fit(arrests)  # the weights sum to 2
+    with pytest.raises(ShapeError, match=r"2 rows are too few .* 4 columns") as caught:
+        bartlett(faded)
+    assert caught.value.hint.endswith("with decay, the number of rows is the sum of their weights")
     with pytest.raises(NotAvailableError, match="number of rows"):
         bartlett(PCA.from_covariance(np.cov(arrests.T)))
     assert kmo(PCA.from_covariance(np.cov(arrests.T))).overall == pytest.approx(0.653815, abs=5e-7)

@@ -262,8 +262,10 @@ def test_invalid_arguments_are_refused(model, arrests):
     with pytest.raises(ShapeError, match="no components"):
         rotate(PCA(0).fit(arrests))
     flat = np.column_stack([arrests, arrests[:, 0]])
-    with pytest.raises(NotAvailableError, match="component 5 has no variance"):
+    with pytest.raises(NotAvailableError, match="component 5 has no variance") as caught:
         rotate(PCA(5).fit(flat))
+    assert caught.value.place == {"parameter": "model", "component": 5}
+    assert caught.value.hint == "use model.truncated(4), or fit with n_components=4"
     with pytest.raises(ShapeError, match="2 components"):
         rotate(model).inverse_transform(np.ones((3, 3)))
 

@@ -408,8 +408,8 @@ def test_options_without_effect_are_ignored_with_a_note(princomp, tmp_path, word
         (("--kernel", "cosine", "--pre-image", "distance"), "--pre-image distance does not work"),
         (("--kernel", "precomputed", "--missing", "drop"), "--missing drop needs rows"),
         (("--kernel", "rbf", "--gamma", "wide"), "--gamma wide is not valid"),
-        (("--kernel", "rbf", "--gamma", -1), "gamma=-1.0 is not valid"),
-        (("--kernel", "rbf", "--gamma", "nan"), "gamma=nan is not valid"),
+        (("--kernel", "rbf", "--gamma", -1), "--gamma -1.0 is not valid"),
+        (("--kernel", "rbf", "--gamma", "nan"), "--gamma nan is not valid"),
         (
             ("--kernel", "rbf", "--approximation", "nystrom", "--landmarks", 0),
             "--landmarks 0 is not valid",

@@ -256,6 +256,7 @@ def test_without_a_number_of_rows_only_some_rules_answer(X):
     assert PCA.from_covariance(C, n_components="kaiser").n_components_ == 4
     with pytest.raises(DataError, match="number of rows is not known") as caught:
         PCA.from_covariance(C, n_components="parallel")
+    assert "n_samples" in caught.value.message
     assert "choose" in caught.value.hint
     found = PCA.from_covariance(C, n_samples=150, n_components="parallel").n_components_
     assert found == 4

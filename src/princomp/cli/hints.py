@@ -37,7 +37,7 @@ _FLAGS_OF_VALUES = {
 _ASSIGNMENT = re.compile(
     r"\b([a-z_]+)=(True|False|None|"
     r"\[(?:'[^']*'|\"[^\"]*\"|[^\]'\"])*\]|"  # a list; texts in it may contain brackets
-    r"'[^']*'|\"[^\"]*\"|[0-9]+(?:\.[0-9]+)?)"
+    r"'[^']*'|\"[^\"]*\"|-?(?:[0-9]+(?:\.[0-9]+)?|(?:nan|inf)\b))"
 )
 # Advice to leave a column out, which has a flag, and advice that applies only in Python.
 _LEAVE_OUT = re.compile(r"\bleave the (?:constant )?columns? out\b", re.IGNORECASE)
@@ -82,7 +82,9 @@ def as_flags(text: str, *, bare_names: bool = False) -> str:
         try:
             parsed = ast.literal_eval(value)
         except (ValueError, SyntaxError):
-            return match[0]
+            if value[0] in "['\"":
+                return match[0]
+            parsed = value  # nan or inf
         argument = str(parsed)
         if isinstance(parsed, list):
             argument = io.csv_lines([parsed], ",").decode().removesuffix("\n")

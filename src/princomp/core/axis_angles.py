@@ -158,5 +158,8 @@ def _may_be_equal(shares: FloatArray, sizes: FloatArray, freedoms: FloatArray) -
     variance *= 4.0 / ((total + 2.0) * (total + 4.0)) / width**2
     scale = mean * (1.0 - mean) / variance - 1.0
     position = np.clip((share - minimum) / width, 0.0, 1.0)
-    may_be_equal[tested] = betainc(mean * scale, (1.0 - mean) * scale, position) <= _LEVEL
+    # NaN for variances of zero, and for little more than one degree of freedom (of weighted rows):
+    # then there is no such distribution.
+    probability = betainc(mean * scale, (1.0 - mean) * scale, position)
+    may_be_equal[tested] = ~(probability > _LEVEL)
     return may_be_equal

@@ -105,11 +105,11 @@ def check_parameter(name: str, value: object, constraint: Constraint) -> None:
     ParameterError
     """
     if not constraint.accepts(value):
+        words = [one.strip("'") for one in constraint.alternatives if one.startswith("'")]
         raise ParameterError(
             f"{name}={value_words(value)} is not valid",
             place={"parameter": name},
-            hint=did_you_mean(value, [one.strip("'") for one in constraint.alternatives])
-            + f"{name} must be {constraint}",
+            hint=did_you_mean(value, words) + f"{name} must be {constraint}",
         )
 
 

@@ -233,7 +233,10 @@ def test_a_pipe_is_read_while_it_is_written():
 
 @pytest.mark.parametrize("content", [b"", gzip.compress(b"", mtime=0)])
 def test_an_empty_input_is_refused(content):
-    assert "the input is empty" in str(refused(NoRowsError, content))
+    error = refused(NoRowsError, content)
+    assert "the input is empty" in str(error)
+    assert "Send a table" in error.hint
+    assert "the command before the pipe may have failed" in error.hint
 
 
 @pytest.mark.parametrize("content", [b"\n\n", b"a,b\n", npy(np.zeros((0, 2)))])

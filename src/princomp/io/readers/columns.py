@@ -266,8 +266,9 @@ def _refuse_unknown(
     guesses = [guess for name in unknown[:12] if (guess := nearest(name, free)) is not None]
     did_you_mean = f"Did you mean {listed(map(repr, guesses))}? " if guesses else ""
     problem = f"no column{'s' * (len(unknown) > 1)} {listed(map(repr, unknown))}"
-    names = [repr(name) if "," in name else name for name in available]
-    hint = f"{did_you_mean}There are: {listed(names, limit=30)}."
+    # Without quotes, a name with a comma would look like two.
+    quoted = [f'"{name}"' if "," in name else name for name in available]
+    hint = f"{did_you_mean}There are: {listed(quoted, limit=30)}."
     if of_model:
         hint += " Without these columns, fit a model to those that both tables have: "
         hint += "read_table(path, columns=[…])."

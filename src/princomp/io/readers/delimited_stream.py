@@ -100,7 +100,8 @@ class DelimitedSource(Source):
             records = [] if once else last_records(dialect)
             is_checked = refuse_totals_at_end(records, dialect, len(layout.names))
             if skip_end:
-                self.notes = (*skipped_notes(records[-skip_end:], skip_end), *self.notes)
+                skipped = records[-skip_end:] if skip_end <= len(records) else []
+                self.notes = (*skipped_notes(skipped, skip_end), *self.notes)
             elif not is_checked:
                 self.notes = (*self.notes, _UNCHECKED_END_NOTE)
         # Number of rows, if the whole text was read as the head. Later rows are totals or empty.

@@ -14,7 +14,7 @@ import pytest
 from delimited_cases import EXAMPLE, CountingStream, assert_same_as_whole, opened, read_all
 
 from princomp.errors import InputNotFoundError, MalformedFileError, NotNumericError
-from princomp.io.readers import delimited_stream, delimited_text
+from princomp.io.readers import delimited_stream, delimited_text, rows_at_end
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.delimited_text import Dialect
 from princomp.io.readers.read_options import ReadOptions
@@ -219,6 +219,17 @@ def test_skipped_last_rows_may_be_among_the_first(write, rows):
     path = write("a,b\n" + "1,25\n" * rows + "Source: a, b, c\n")
     source = opened(path, options=ReadOptions(skip_end=1))
     assert len(read_all(source)[0]) == rows
+
+
+@pytest.mark.usefixtures("short_head")
+def test_all_skipped_last_rows_are_counted_although_few_are_read(write, monkeypatch):
+    """The last bytes of a file are read for the names of the rows, here eight whole lines."""
+    monkeypatch.setattr(rows_at_end, "_TAIL", 40)
+    path = write("a,b\n" + "1,25\n" * 92 + "".join(f"{i},99\n" for i in range(8)))
+    for skip_end, names in ((7, ": 1 99, 2 99, 3 99, 4 99, 5 99 and 2 more"), (8, ""), (60, "")):
+        source = opened(path, options=ReadOptions(skip_end=skip_end))
+        assert source.notes[0] == f"skip_end={skip_end} left out {skip_end} rows{names}"
+        assert len(read_all(source)[0]) == 100 - skip_end
 
 
 @pytest.mark.usefixtures("short_head")

@@ -204,11 +204,6 @@ def test_unknown_columns_are_refused_with_a_suggestion():
     assert refused(ColumnError, EXAMPLE, id_column="Stat").place["column"] == "Stat"
 
 
-def test_available_names_with_commas_are_quoted(write):
-    path = write('"mass, kg",height\n1,2\n3,4\n5,7\n')
-    assert "There are: 'mass, kg', height." in refused(ColumnError, path, columns=["age"]).hint
-
-
 def test_columns_with_two_roles_are_refused():
     refused(ColumnError, EXAMPLE, columns=["Rape"], exclude=["Rape"])
     refused(ColumnError, EXAMPLE, columns=["Rape", "State"], id_column="State")
