@@ -218,14 +218,9 @@ def test_check_input_changes_nothing(flat):
 
 
 def test_unsupported_options_are_refused(flat):
-    for name, value in (("progress", print), ("checkpoint", "here")):
-        model = IncrementalPCA(2)
-        with pytest.raises(ParameterError, match=name) as caught:
-            model.fit(flat, **{name: value})
-        assert caught.value.place == {"parameter": name}
-        assert not hasattr(model, "n_features_in_")
-    with pytest.raises(TypeError):
-        IncrementalPCA(2).fit(flat, batches=3)
+    for name, value in (("progress", print), ("checkpoint", "here"), ("batches", 3)):
+        with pytest.raises(TypeError, match=name):
+            IncrementalPCA(2).fit(flat, **{name: value})
     with pytest.raises(NotAvailableError, match="no scale") as caught:
         IncrementalPCA(2).fit(flat).rescaled("unit")
     assert "from_summary" in caught.value.hint
