@@ -149,7 +149,7 @@ def scatter(rows: Entries, weights: Weights = None) -> tuple[FloatArray, FloatAr
     """
     kernel = native.function(f"csr_scatter_{rows.kind}")
     n, p = rows.shape
-    weights = native.as_kernel_weights(weights, n)
+    weights = native.as_kernel_vector(weights, n)
     if kernel is None:
         step = _GROUP if p <= _GROUPED else _TWIN_ROWS
         summands = (_scatter_twin(rows, part, weights) for part in slices(max(n, 1), step))
@@ -211,8 +211,8 @@ class _Pass:
         name = f"csr_pass_{value_type}_{'f32' if single_precision else 'f64'}_{index_type}"
         self.kernel, self.rows = native.function(name), rows
         self.dtype = np.dtype(np.float32 if single_precision else np.float64)
-        self.share = native.as_kernel_weights(share, rows.shape[0])
-        self.factor = native.as_kernel_weights(factor, rows.shape[0])
+        self.share = native.as_kernel_vector(share, rows.shape[0])
+        self.factor = native.as_kernel_vector(factor, rows.shape[0])
 
     def forward(
         self, right: FloatArray, shift: FloatArray | None, threads: int | None

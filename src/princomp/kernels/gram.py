@@ -84,7 +84,7 @@ def moments(block: FloatArray, weights: Weights = None, *, precise: bool = False
     m, p = block.shape
     block = native.as_kernel_rows(block)
     out = empty(p * p + 2 * p)
-    weights = native.as_kernel_weights(weights, m)
+    weights = native.as_kernel_vector(weights, m)
     status = kernel(block, m, p, block.strides[0] // block.itemsize, weights, out)
     if status == native.NO_MEMORY:
         raise MemoryError("no memory for a packed chunk of rows")

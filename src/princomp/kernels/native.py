@@ -188,13 +188,13 @@ def contiguous(*arrays: NDArray[Any] | None) -> list[NDArray[Any] | None]:
     return [None if array is None else np.ascontiguousarray(array) for array in arrays]
 
 
-def as_kernel_weights(weights: Weights, rows: int) -> Weights:
-    """Return the weights of ``rows`` rows, if there are any, as contiguous float64."""
-    if weights is None:
+def as_kernel_vector(vector: Weights, length: int) -> Weights:
+    """Return a vector of this length, such as weights, as contiguous float64; None stays None."""
+    if vector is None:
         return None
-    converted = np.ascontiguousarray(weights, dtype=np.float64)
-    if converted.shape != (rows,):
-        raise ValueError(f"{converted.shape} weights for {rows} rows")
+    converted = np.ascontiguousarray(vector, dtype=np.float64)
+    if converted.shape != (length,):
+        raise ValueError("arrays of other shapes than the rows")
     return converted
 
 

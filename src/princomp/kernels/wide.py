@@ -104,7 +104,7 @@ def packed(
     dtype = np.dtype(np.float64) if precise else block.dtype
     name = f"wide_pack_f{8 * block.itemsize}" + "_precise" * (dtype != block.dtype)
     kernel = native.function(name)
-    weights = native.as_kernel_weights(weights, m)
+    weights = native.as_kernel_vector(weights, m)
     size = dtype.itemsize
     chunk_rows = _CHUNK_ROWS[size]
     parts = slices(m, chunk_rows)
