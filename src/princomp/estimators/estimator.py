@@ -41,10 +41,7 @@ _get_parameters = attrgetter(*PCAParameters._fields)
 
 
 class PCA(
-    TableEstimator[PCAModel],
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    BaseEstimator,
+    TableEstimator[PCAModel], ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
     """Principal component analysis.
 

@@ -73,8 +73,7 @@ def _torch(device: Any) -> Space:
 
     if device.type == "meta":
         raise NotAvailableError(
-            "tensors on the device 'meta' hold no numbers",
-            hint="use the device 'cpu' or 'cuda'",
+            "tensors on the device 'meta' hold no numbers", hint="use the device 'cpu' or 'cuda'"
         )
     if device.type == "mps":
         raise NotAvailableError(
