@@ -1,4 +1,4 @@
-"""Conversion of torch, CuPy and array_api_strict arrays to rows that stay on their device.
+"""Conversion of arrays of torch and CuPy to rows that stay on their device.
 
 Means, variances and axes are copied to the host (p × k numbers and a few times p); the rows, the
 scatter and the scores stay where they are. :mod:`~princomp.engines.device.stream` brings rows
