@@ -200,7 +200,7 @@ def test_fit_transform_is_a_fit_and_a_transform(flat):
     assert repeated.partial_fit(wide).n_samples_seen_ == 40
     with pytest.raises(ParameterError, match="an iterator gives them once"):
         model.fit_transform(iter([flat]))
-    with pytest.raises(ParameterError, match="takes no comm"):
+    with pytest.raises(TypeError, match="comm"):
         model.fit_transform(flat, comm=object())
     frame = model.set_output(transform="pandas").fit_transform(flat)
     assert list(frame.columns) == ["PC1", "PC2"]

@@ -11,6 +11,7 @@ import ctypes
 import logging
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -54,12 +55,9 @@ def _address(array: NDArray[Any] | None) -> Any:
 @cache
 def _library() -> ctypes.CDLL | None:
     for name in _LIBRARY_FILES:
-        path = Path(__file__).with_name(name)
-        if path.exists():
-            try:
-                return ctypes.CDLL(str(path))
-            except OSError:  # built for another processor or system, e.g. in a shared home folder
-                continue
+        # It may be absent, or built for another processor or system, e.g. in a shared home folder.
+        with suppress(OSError):
+            return ctypes.CDLL(str(Path(__file__).with_name(name)))
     return None
 
 
