@@ -11,19 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from princomp import linalg
 from princomp.engines.distributed import DistributedRows, PartialResult, SummaryKind
 from princomp.engines.run_context import RunContext
 from princomp.errors import CheckpointError, NotFiniteError, PrincompError, counted
 from princomp.io import Chunk, RowArray, RowData, Source, State
 from princomp.kernels import warn_without_kernels
-from princomp.linalg import (
-    default_threads,
-    limit_threads,
-    map_in_order,
-    one_blas_thread,
-    run_uninterrupted,
-    scratch,
-)
+from princomp.linalg import default_threads, map_in_order, one_blas_thread
 from princomp.summaries import (
     Moments,
     Weights,
@@ -200,7 +194,7 @@ def reduce_partition(
     if n == 0:
         return PartialResult(kind.empty(p), 0, 0)
     try:
-        with limit_threads(threads):
+        with linalg.limit_threads(threads):
             return fold(kind, data, weights, drop=drop, precise=precise)
     except PrincompError as error:
         return PartialResult(None, 0, n or 0, error)
@@ -218,7 +212,7 @@ def iter_blocks(data: RowData, step: int, start: int = 0) -> Generator[Block]:
             return
         for first in range(start, data.rows, step):
             stop = min(first + step, data.rows)
-            yield Block(first, partial(data.load, first, stop, partial(scratch, "rows")))
+            yield Block(first, partial(data.load, first, stop, partial(linalg.scratch, "rows")))
         return
     for first in range(start, data.shape[0], step):
         yield Block(first, partial(data.__getitem__, slice(first, first + step)))
@@ -286,7 +280,7 @@ def _update_all(
         loaded = load_next()
         while loaded is not None:
             add = partial(summarizer.kind.add, state.summary)
-            part, loaded, interrupt = run_uninterrupted(
+            part, loaded, interrupt = linalg.run_uninterrupted(
                 partial(summarizer.apply, add, *loaded), load_next
             )
             state = State(state.row + part.rows, part.summary, state.dropped + part.dropped)

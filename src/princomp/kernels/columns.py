@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from princomp import linalg
 from princomp.kernels import native
 from princomp.kernels.entries import Entries
-from princomp.linalg import (
-    FloatArray,
-    Weights,
-    column_sums,
-    compensated_sum,
-    part_of,
-    scratch,
-    slices,
-)
+from princomp.linalg import FloatArray, Weights, column_sums, part_of, scratch, slices
 
 # Rows that NumPy takes at a time: a megabyte of float32 stays in the cache while it is shifted,
 # summed and squared. The sums of groups of _GROUP rows are added by compensated summation: equal
@@ -40,7 +33,7 @@ def sums_about(
     ready = native.is_kernel_ready(block)
     kernel = native.function(f"columns_f{8 * block.itemsize}") if ready else None
     if kernel is None:
-        sums, squares = compensated_sum(
+        sums, squares = linalg.compensated_sum(
             _group_twin(shift, block[some], part_of(weights, some))
             for some in slices(max(m, 1), _GROUP)
         )
@@ -68,7 +61,7 @@ def stored_sums_about(
     shift, weights = native.as_kernel_vector(shift, p), native.as_kernel_vector(weights, m)
     kernel = native.function(f"csr_columns_{rows.kind}")
     if kernel is None:
-        sums = compensated_sum(
+        sums = linalg.compensated_sum(
             _stored_twin(shift, rows.rows(some), part_of(weights, some))
             for some in slices(max(m, 1), _GROUP)
         )

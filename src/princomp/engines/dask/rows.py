@@ -10,7 +10,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from typing import Any, Self
 from uuid import uuid4
 
@@ -83,7 +83,7 @@ class DaskRows(DistributedRows):
             meta=np.empty((0, 0), dtype=object),
             align_arrays=False,
         )
-        merge = dask.delayed(partial(reduce, PartialResult.merge), pure=False)
+        merge = dask.delayed(tasks.merge_results, pure=False)
         parts = results.to_delayed().ravel().tolist()
         while len(parts) > 1:
             starts = range(0, len(parts), SPLIT_EVERY)

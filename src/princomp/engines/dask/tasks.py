@@ -6,6 +6,7 @@ Nothing here needs Dask.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,6 +108,11 @@ def unequal_lengths(weights: int | tuple[int, ...], rows: int | None, what: str)
         place=WEIGHTS,
         hint="give one weight per row, in chunks of the same rows",
     )
+
+
+def merge_results(results: Sequence[PartialResult]) -> PartialResult:
+    """Merge the results of chunks in the order of their rows."""
+    return reduce(PartialResult.merge, results)
 
 
 def map_chunk(

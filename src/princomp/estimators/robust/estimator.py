@@ -13,12 +13,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from princomp import core, linalg
 from princomp.errors import ConstantColumnError, ShapeError, counted
-from princomp.estimators.base import (
-    ResultAttribute,
-    TableEstimator,
-    estimator_from_document,
-    refuse_reading_twice,
-)
+from princomp.estimators import base
+from princomp.estimators.base import ResultAttribute, TableEstimator
 from princomp.estimators.robust.mcd import LEVEL
 from princomp.estimators.robust.model import (
     OutlierMap,
@@ -285,7 +281,7 @@ class RobustPCA(
         ParameterError
             For an iterator, whose rows can be read only once.
         """
-        refuse_reading_twice(X)
+        base.refuse_reading_twice(X)
         return self.fit(X, y).transform(X)
 
     def transform(self, X: Any) -> FloatArray:
@@ -338,7 +334,7 @@ class RobustPCA(
     def _from_contents(cls, tensors: Arrays, document: Document) -> Self:
         """Restore a model from the contents of a file, all of which are checked."""
         result, parameters = model_from_contents(tensors, document)
-        model = estimator_from_document(cls, parameters, len(result.mean), document)
+        model = base.estimator_from_document(cls, parameters, len(result.mean), document)
         check_robust_parameters(model)
         model._fitted = result
         return model
