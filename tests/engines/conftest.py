@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import on_gloo
 import on_mpi
+import on_strict  # noqa: F401  (enters the library)
 import pytest
 
 

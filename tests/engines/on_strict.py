@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib.util import find_spec
 
 import numpy as np
 import scipy.sparse as sp
 
 from princomp import PCA
+from princomp.engines.device.spaces import SPACES
+from princomp.engines.distributed import ENGINES
+from princomp.summaries import Space
 
 NAME = "array_api_strict"
+
+
+@lru_cache
+def space_of_device(device):
+    import array_api_strict
+
+    host = array_api_strict.Device("CPU_DEVICE")
+    return Space(
+        xp=array_api_strict,
+        device=device,
+        name=f"array_api_strict ({device})",
+        to_host=lambda array: np.asarray(array.to_device(host)),
+        # It computes with NumPy, whose warnings about overflow are not needed: the sums show it.
+        full_precision=lambda: np.errstate(all="ignore"),
+    )
+
+
+SPACES[NAME] = space_of_device
+ENGINES[NAME] = ENGINES["torch"]
 
 
 def missing():

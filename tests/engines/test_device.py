@@ -382,8 +382,8 @@ def test_tensors_of_any_layout_or_gradient_state_are_accepted(rng):
 def test_invalid_arrays_are_refused_with_the_reason(library, rng):
     X = rows_of(rng)
     for wrong, error, message in (
-        (X[0], ShapeError, "Expected 2D array"),
-        (X[:, :, None], ShapeError, "Expected 2D array"),
+        (X[0], ShapeError, "a table has rows and columns"),
+        (X[:, :, None], ShapeError, "a table has rows and columns"),
         (X[:0], ShapeError, "0 sample"),
         (X[:, :0], ShapeError, "0 feature"),
         (X + 1j, NotNumericError, "Complex data not supported"),

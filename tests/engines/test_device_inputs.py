@@ -105,7 +105,7 @@ def test_repeated_cells_of_sparse_tensors_may_add_up_to_more_than_their_type_hol
     ("convert", "error", "message"),
     [
         (lambda t: t.to_sparse(1), NotAvailableError, "this sparse tensor is hybrid"),
-        (lambda t: t[0].to_sparse(), ShapeError, "Expected 2D array"),
+        (lambda t: t[0].to_sparse(), ShapeError, "a table has rows and columns"),
         (lambda t: t.to(torch.complex32), NotNumericError, "Complex data"),
         (lambda t: t.to(torch.complex32).to_sparse(), NotNumericError, "Complex data"),
         (lambda t: t.to("meta"), NotAvailableError, "'meta' hold no numbers"),

@@ -188,7 +188,7 @@ def test_invalid_communicators_are_refused(comm, rng):
 
 
 def test_incremental_pca_refuses_comm(rng):
-    with pytest.raises(ParameterError, match="comm"):
+    with pytest.raises(TypeError, match="comm"):
         IncrementalPCA(2).fit(rows_of(rng, 10), comm=object())
 
 

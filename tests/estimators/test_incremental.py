@@ -200,7 +200,7 @@ def test_fit_transform_is_a_fit_and_a_transform(flat):
     assert repeated.partial_fit(wide).n_samples_seen_ == 40
     with pytest.raises(ParameterError, match="an iterator gives them once"):
         model.fit_transform(iter([flat]))
-    with pytest.raises(ParameterError, match="takes no comm"):
+    with pytest.raises(TypeError, match="comm"):
         model.fit_transform(flat, comm=object())
     frame = model.set_output(transform="pandas").fit_transform(flat)
     assert list(frame.columns) == ["PC1", "PC2"]
@@ -218,14 +218,9 @@ def test_check_input_changes_nothing(flat):
 
 
 def test_unsupported_options_are_refused(flat):
-    for name, value in (("progress", print), ("checkpoint", "here")):
-        model = IncrementalPCA(2)
-        with pytest.raises(ParameterError, match=name) as caught:
-            model.fit(flat, **{name: value})
-        assert caught.value.place == {"parameter": name}
-        assert not hasattr(model, "n_features_in_")
-    with pytest.raises(TypeError):
-        IncrementalPCA(2).fit(flat, batches=3)
+    for name, value in (("progress", print), ("checkpoint", "here"), ("batches", 3)):
+        with pytest.raises(TypeError, match=name):
+            IncrementalPCA(2).fit(flat, **{name: value})
     with pytest.raises(NotAvailableError, match="no scale") as caught:
         IncrementalPCA(2).fit(flat).rescaled("unit")
     assert "from_summary" in caught.value.hint

@@ -24,8 +24,7 @@ from princomp.summaries import Weights
 RowFunction: TypeAlias = Callable[[RowArray], NDArray[Any]]
 
 # The package of a type, and the module whose ``rows_of`` understands the type.
-_ENGINES = {
-    "array_api_strict": "princomp.engines.device.tables",
+ENGINES = {
     "cupy": "princomp.engines.device.tables",
     "dask": "princomp.engines.dask.rows",
     "pyspark": "princomp.engines.spark.rows",
@@ -257,5 +256,5 @@ def as_distributed(X: object, columns: Sequence[str] | None = None) -> Distribut
     """
     if isinstance(X, DistributedRows):
         return X
-    module = _ENGINES.get(type(X).__module__.partition(".")[0])
+    module = ENGINES.get(type(X).__module__.partition(".")[0])
     return None if module is None else import_module(module).rows_of(X, columns or ())

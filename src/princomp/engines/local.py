@@ -11,31 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from princomp import linalg, summaries
 from princomp.engines.distributed import DistributedRows, PartialResult, SummaryKind
 from princomp.engines.run_context import RunContext
 from princomp.errors import CheckpointError, NotFiniteError, PrincompError, counted
 from princomp.io import Chunk, RowArray, RowData, Source, State
 from princomp.kernels import warn_without_kernels
-from princomp.linalg import (
-    default_threads,
-    limit_threads,
-    map_in_order,
-    one_blas_thread,
-    run_uninterrupted,
-    scratch,
-)
-from princomp.summaries import (
-    Moments,
-    Weights,
-    blocks_per_task,
-    first_not_finite,
-    is_added_in_place,
-    is_sparse,
-    rows_without_nan,
-    slice_weights,
-    stored_bytes,
-    stored_values,
-)
+from princomp.linalg import Weights, default_threads, map_in_order, one_blas_thread
+from princomp.summaries import Moments, blocks_per_task, is_added_in_place, is_sparse, slice_weights
 
 # Tables with fewer numbers are summed before a thread would have started.
 MIN_NUMBERS_FOR_THREADS = 2**19
@@ -200,7 +183,7 @@ def reduce_partition(
     if n == 0:
         return PartialResult(kind.empty(p), 0, 0)
     try:
-        with limit_threads(threads):
+        with linalg.limit_threads(threads):
             return fold(kind, data, weights, drop=drop, precise=precise)
     except PrincompError as error:
         return PartialResult(None, 0, n or 0, error)
@@ -218,7 +201,7 @@ def iter_blocks(data: RowData, step: int, start: int = 0) -> Generator[Block]:
             return
         for first in range(start, data.rows, step):
             stop = min(first + step, data.rows)
-            yield Block(first, partial(data.load, first, stop, partial(scratch, "rows")))
+            yield Block(first, partial(data.load, first, stop, partial(linalg.scratch, "rows")))
         return
     for first in range(start, data.shape[0], step):
         yield Block(first, partial(data.__getitem__, slice(first, first + step)))
@@ -286,7 +269,7 @@ def _update_all(
         loaded = load_next()
         while loaded is not None:
             add = partial(summarizer.kind.add, state.summary)
-            part, loaded, interrupt = run_uninterrupted(
+            part, loaded, interrupt = linalg.run_uninterrupted(
                 partial(summarizer.apply, add, *loaded), load_next
             )
             state = State(state.row + part.rows, part.summary, state.dropped + part.dropped)
@@ -297,7 +280,7 @@ def _update_all(
 
 def _row_bytes(data: RowData) -> float:
     n, p = data.shape
-    nbytes = data.nbytes if isinstance(data, Source) else stored_bytes(data)
+    nbytes = data.nbytes if isinstance(data, Source) else summaries.stored_bytes(data)
     return nbytes / n if nbytes is not None and n else float(p * data.dtype.itemsize)
 
 
@@ -306,7 +289,7 @@ def drop_incomplete(block: RowArray, weights: Weights) -> tuple[RowArray, Weight
 
     Rows of weight zero are not counted: they are no part of a fit in any case.
     """
-    complete = rows_without_nan(block)
+    complete = summaries.rows_without_nan(block)
     if complete.all():
         return block, weights, 0
     if weights is None:
@@ -320,13 +303,13 @@ def first_counted_fault(block: RowArray, weights: Weights, *, drop: bool) -> Not
 
     Rows of weight zero do not count, nor do rows with NaN where these are dropped.
     """
-    counts = rows_without_nan(block) if drop else np.ones(block.shape[0], bool)
+    counts = summaries.rows_without_nan(block) if drop else np.ones(block.shape[0], bool)
     if weights is not None:
         counts &= weights > 0
     kept = np.flatnonzero(counts)
     counted = block[kept]
-    if np.isfinite(stored_values(counted)).all():
+    if np.isfinite(summaries.stored_values(counted)).all():
         return None
-    error = first_not_finite(counted)
+    error = summaries.first_not_finite(counted)
     error.place["row"] = int(kept[error.place["row"]])
     return error

@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sklearn.utils.validation import check_is_fitted
 
-from princomp import engines  # its modules are loaded when a name is used
-from princomp.core import (
-    Fitted,
-    LazyFit,
-    Request,
-    Stream,
-    TableSchema,
-    attach_weights,
-    blocks_of,
-    checked_weights,
-)
+from princomp import core, engines  # modules of engines are loaded when a name is used
+from princomp.core import Fitted, LazyFit, Request, Stream, TableSchema, blocks_of
 from princomp.engines import DistributedRows
 from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, PrincompError, warn
 from princomp.estimators.base import check_other_model
@@ -216,15 +207,15 @@ def _update_rows(
     if first:
         empty = TableSchema.of_empty(X, type(model).__name__)
         if empty is not None:
-            checked_weights(sample_weight, 0)
+            core.checked_weights(sample_weight, 0)
             fitted = LazyFit(Stream(request, empty.p), request, empty.names)
             model._schema, model._fitted = empty, fitted
             return
     elif model._has_no_rows(X, sample_weight):
         return
-    X, sample_weight = attach_weights(X, sample_weight, by_chunks=True)
+    X, sample_weight = core.attach_weights(X, sample_weight, by_chunks=True)
     (data, columns, origin), schema = model._open_table(X, first=first)
-    weights = checked_weights(sample_weight, data.shape[0])
+    weights = core.checked_weights(sample_weight, data.shape[0])
     before = model.__dict__.get("_fitted")
     stream = Stream(request, schema.p) if first else _own_rows(model, request)
     start = 0

@@ -8,14 +8,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from princomp.core import (
-    FILL_METHODS,
-    check_parameter,
-    fitted_model,
-    renamed_parameters,
-    row_total,
-    whole_number,
-)
+from princomp import core
 from princomp.engines import ProgressCallback, RunContext
 from princomp.errors import ParameterError, class_words
 from princomp.estimators.estimator import PCA
@@ -23,7 +16,7 @@ from princomp.rules import RULES, Choices, Rule, Several, rule_of
 from princomp.summaries import Columns, Moments, SampleWeight, Sketch, Triangle
 
 
-@renamed_parameters(seed="random_state")
+@core.renamed_parameters(seed="random_state")
 def choose(
     X: Any,
     rules: str | Rule | Iterable[str | Rule] | None = None,
@@ -95,7 +88,7 @@ def choices_and_model(
             hint="leave n_components out",
         )
     missing = X.missing if isinstance(X, PCA) else parameters.get("missing")
-    if missing in FILL_METHODS:
+    if missing in core.FILL_METHODS:
         raise ParameterError(
             f"missing={missing!r} needs the number of components, so it cannot help to find it",
             place={"parameter": "missing"},
@@ -109,7 +102,7 @@ def choices_and_model(
             place={"parameter": "svd_solver"},
             hint="use choose(X) with svd_solver='auto'",
         )
-    check_parameter("random_state", random_state, whole_number(0))
+    core.check_parameter("random_state", random_state, core.whole_number(0))
     report = RunContext(progress=progress).report_draws if progress is not None else None
     several = Several(_checked_rules(rules), int(random_state), report)
     if isinstance(X, PCA):
@@ -130,8 +123,8 @@ def choices_and_model(
         several = replace(several, tell=None)  # the fit reports rules as well as passes
         model = PCA(several, random_state=int(random_state), **parameters)
         model.fit(X, sample_weight=sample_weight, progress=progress)
-    n, rows = model.n_samples_, fitted_model(model).result.summary.rows
-    answers, counted_as = tuple(several.answers), row_total(rows, n)
+    n, rows = model.n_samples_, core.fitted_model(model).result.summary.rows
+    answers, counted_as = tuple(several.answers), core.row_total(rows, n)
     return Choices(answers, n, model.n_features_in_, counted_as), model
 
 

@@ -13,30 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from princomp.core import (
-    FILL_METHODS,
-    Fitted,
-    Request,
-    TableSchema,
-    check_parameter,
-    checked_components,
-    fit_of_components,
-    fit_summary,
-    one_of,
-    truncated_to,
-    whole_number,
-)
+from princomp import core, io
+from princomp.core import Fitted, Request, TableSchema
 from princomp.errors import NotNumericError, ParameterError, ShapeError, invalid_value
-from princomp.io import (
-    Origin,
-    TableSource,
-    check_order_of_rows,
-    checked_covariance,
-    checked_mean,
-    from_frame,
-    is_frame,
-    refuse_duplicates,
-)
 from princomp.linalg import FloatArray
 from princomp.rules import Rule, for_fraction
 from princomp.summaries import Columns, Moments, Sketch, Triangle, check_order_of_labels
@@ -83,18 +62,18 @@ def from_covariance(
     """
     model = cls(**parameters)
     labels = getattr(C, "columns", None) if hasattr(C, "loc") else None
-    if is_frame(C):
+    if io.is_frame(C):
         table = _covariance_table(C)
         feature_names = table.columns if feature_names is None else feature_names
         C = table.data
-    covariance = checked_covariance(C)
+    covariance = io.checked_covariance(C)
     p = len(covariance)
-    check_parameter("n_samples", n_samples, one_of(None) | whole_number(2))
+    core.check_parameter("n_samples", n_samples, core.one_of(None) | core.whole_number(2))
     count = None if n_samples is None else int(n_samples)
     schema = _make_schema(cls, p, feature_names)
     for name, values in (("mean", mean), ("scale", model.scale)):
         check_order_of_labels(name, values, schema.names if labels is None else labels, "C")
-    centre = np.zeros(p) if mean is None else checked_mean(mean, p)
+    centre = np.zeros(p) if mean is None else io.checked_mean(mean, p)
     if not model.center and (mean is None or (count is None and centre.any())):
         raise ParameterError(
             "center=False moves a covariance back to the origin, which needs the mean and the "
@@ -105,7 +84,7 @@ def from_covariance(
     # If the number of rows is not known, C may have full rank: p + 1 rows are the fewest for that.
     rows = float(p + 1 if count is None else count)
     moments = Moments.of_covariance(covariance, centre, rows)
-    fitted = fit_summary(
+    fitted = core.fit_summary(
         moments,
         Request.of(model),
         n_samples=count,
@@ -116,11 +95,11 @@ def from_covariance(
     return model
 
 
-def _covariance_table(frame: Any) -> TableSource:
+def _covariance_table(frame: Any) -> io.TableSource:
     """Read a covariance from a frame, whose rows must be in the order of its columns."""
-    check_order_of_rows(frame)
+    io.check_order_of_rows(frame)
     try:
-        return from_frame(frame)
+        return io.from_frame(frame)
     except NotNumericError as error:
         if frame.shape[1] == frame.shape[0] + 1:
             name = error.place.get("column")
@@ -164,7 +143,7 @@ def from_summary(
         )
     schema = _make_schema(cls, summary.p, feature_names)
     request = Request.of(model)
-    fitted = fit_summary(summary, request, n_samples=summary.count, columns=schema.names)
+    fitted = core.fit_summary(summary, request, n_samples=summary.count, columns=schema.names)
     model._schema, model._fitted = schema, fitted
     return model
 
@@ -252,7 +231,7 @@ def _fit_of_sklearn(model: Any) -> Fitted:
         column_variances = variances @ axes**2 if complete else np.full(p, np.nan)
     # scikit-learn decomposes float32 rows in float32: by an SVD, except for one of its solvers.
     dtype, solver = model.components_.dtype, getattr(model, "_fit_svd_solver", "")
-    return fit_of_components(
+    return core.fit_of_components(
         axes,
         variances,
         total,
@@ -286,8 +265,8 @@ def truncated(self: P, n_components: int | float | str | Rule | None) -> P:
     NotAvailableError
         If more components are requested than were kept, and no scatter was kept.
     """
-    fitted, k = self._result, checked_components(n_components)
-    if self.missing in FILL_METHODS and isinstance(k, float):
+    fitted, k = self._result, core.checked_components(n_components)
+    if self.missing in core.FILL_METHODS and isinstance(k, float):
         # Cells are filled by a whole number of components.
         n_components = k = for_fraction(fitted.spectrum.rates, k) or k
     if isinstance(fitted.summary, Columns):
@@ -295,7 +274,7 @@ def truncated(self: P, n_components: int | float | str | Rule | None) -> P:
             k = for_fraction(fitted.rates, k)
         if isinstance(k, int) and k <= fitted.k:
             wanted = n_components if isinstance(n_components, float) else k
-            return _copy_with(self, truncated_to(fitted, k, wanted), n_components=n_components)
+            return _copy_with(self, core.truncated_to(fitted, k, wanted), n_components=n_components)
     return _refitted(self, n_components=n_components)
 
 
@@ -323,7 +302,7 @@ def _refitted(model: P, **changes: object) -> P:
     summary, request = fitted.mergeable_summary(), Request.of(refitted)
     if "n_components" not in changes and fitted.k != request.n_components:
         request = request.clipped(summary)  # as a stream with fewer rows than components was
-    new_fit = fit_summary(
+    new_fit = core.fit_summary(
         summary,
         request,
         problem=fitted.problem,
@@ -365,5 +344,5 @@ def _make_schema(cls: type[PCA], p: int, names: Sequence[str] | None) -> TableSc
             place={"parameter": "feature_names"},
             hint="pass one name per column",
         )
-    refuse_duplicates(text, Origin())
+    io.refuse_duplicates(text, io.Origin())
     return TableSchema(p, text, None, cls.__name__)

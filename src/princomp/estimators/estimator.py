@@ -11,19 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from princomp.core import (
-    Fitted,
-    LazyFit,
-    PCAModel,
-    PCAParameters,
-    RandomState,
-    Request,
-    fit_table,
-    model_from_contents,
-    model_to_contents,
-    unequal_columns,
-    unit_scale,
-)
+from princomp import core
+from princomp.core import Fitted, LazyFit, PCAModel, PCAParameters, RandomState, Request, fit_table
 from princomp.engines import ProgressCallback
 from princomp.errors import InUseError, warn
 from princomp.estimators import base, batches, derived, notebook, results
@@ -41,10 +30,7 @@ _get_parameters = attrgetter(*PCAParameters._fields)
 
 
 class PCA(
-    TableEstimator[PCAModel],
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    BaseEstimator,
+    TableEstimator[PCAModel], ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
     """Principal component analysis.
 
@@ -329,7 +315,9 @@ class PCA(
                 "partial_fit of a new model"
             )
         if schema.names is not None:
-            self._warn_of_unequal_columns(X, partial(unequal_columns, result), unit_scale(result))
+            self._warn_of_unequal_columns(
+                X, partial(core.unequal_columns, result), core.unit_scale(result)
+            )
         return rows
 
     def fit_transform(
@@ -423,12 +411,12 @@ class PCA(
         return PCAModel(self._result, self._schema, self._parameters())
 
     def _contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return model_to_contents(self.__fitted_model__())
+        return core.model_to_contents(self.__fitted_model__())
 
     @classmethod
     def _from_contents(cls, tensors: dict[str, Any], document: dict[str, Any]) -> Self:
         """Restore a model from the contents of a file, all of which are checked."""
-        saved = model_from_contents(tensors, document)
+        saved = core.model_from_contents(tensors, document)
         model = cls(**saved.parameters._asdict())
         model._schema, model._fitted = saved.schema, saved.result
         return model

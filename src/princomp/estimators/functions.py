@@ -9,40 +9,20 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from princomp.core import (
-    SMALL_TABLE_SIZE,
-    Constraint,
-    TableSchema,
-    check_parameter,
-    is_number,
-    one_of,
-)
+from princomp import core, errors, linalg
 from princomp.engines import DistributedRows, fold
-from princomp.errors import (
-    ConstantColumnError,
-    MemoryLimitError,
-    NotFiniteError,
-    ShapeError,
-    warn,
-)
 from princomp.estimators.estimator import PCA
 from princomp.io import Origin, RowData, Source, TableSource, not_finite_error, read_whole
-from princomp.linalg import (
-    FloatArray,
-    binary_exponent,
-    fix_signs,
-    one_blas_thread,
-    svd as lapack_svd,
-)
+from princomp.linalg import FloatArray
 from princomp.rules import for_fraction
 from princomp.solvers import search_rows
 from princomp.summaries import Block, Columns, centre_rows, is_sparse, safe_exponent
 
-_THRESHOLD = Constraint(
-    lambda value: is_number(value, Real) and 0 < value <= 1,
+_THRESHOLD = core.Constraint(
+    lambda value: core.is_number(value, Real) and 0 < value <= 1,
     ("an accumulated contribution rate in (0, 1], such as 0.8",),
 )
-_DDOF = Constraint(lambda value: value in (0, 1), ("0", "1"))
+_DDOF = core.Constraint(lambda value: value in (0, 1), ("0", "1"))
 _METHODS = {"ED": "covariance_eigh", "SVD": "full"}
 # If more than this share of all components is wanted, a full decomposition is faster.
 _FULL_SVD_SHARE = 0.2
@@ -88,10 +68,10 @@ def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) ->
     >>> print(pca(X, 0.9).round(3).ravel())
     [ 0.458 -2.303  0.622 -0.133  1.356]
     """
-    check_parameter("threshold", threshold, _THRESHOLD)
-    check_parameter("method", method, one_of(*_METHODS))
-    check_parameter("ddof", ddof, _DDOF)
-    (data, names, origin), _ = TableSchema.read(X)
+    core.check_parameter("threshold", threshold, _THRESHOLD)
+    core.check_parameter("method", method, core.one_of(*_METHODS))
+    core.check_parameter("ddof", ddof, _DDOF)
+    (data, names, origin), _ = core.TableSchema.read(X)
     if not isinstance(data, DistributedRows):
         data = TableSource(_in_memory(data), columns=names, origin=origin or Origin())
     n, p = data.shape
@@ -101,10 +81,10 @@ def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) ->
     solver = "row_gram" if method == "ED" and wide else _METHODS[method]
     try:
         model = PCA(scale="unit", svd_solver=solver).fit(data)
-    except ConstantColumnError as error:
+    except errors.ConstantColumnError as error:
         error.hint = "leave the column out, or use PCA(scale='unit', constant='drop')"
         raise
-    except NotFiniteError as error:
+    except errors.NotFiniteError as error:
         if "row" in error.place:  # a cell, not a sum that overflows
             error.hint = "leave such rows out, or use PCA(scale='unit', missing='drop')"
         raise
@@ -159,18 +139,18 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
     >>> print(s, Vt)
     [4.] [[0. 1.]]
     """
-    (data, names, origin), _ = TableSchema.read(X)
+    (data, names, origin), _ = core.TableSchema.read(X)
     data = _in_memory(data)
     n, p = data.shape
-    if not (is_number(k, Integral) and 1 <= k <= min(n, p)):
-        raise ShapeError(
+    if not (core.is_number(k, Integral) and 1 <= k <= min(n, p)):
+        raise errors.ShapeError(
             f"k={k!r} must be a whole number from 1 to min(n, p) = {min(n, p)}",
             place={"parameter": "k"},
             hint=f"X has {n} rows and {p} columns",
         )
     try:
         columns = fold(Columns, data).summary
-    except NotFiniteError as error:
+    except errors.NotFiniteError as error:
         raise not_finite_error(
             data, error, columns=names, origin=origin, hint="fill the missing values before"
         ) from None
@@ -180,7 +160,7 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
     largest = float(columns.column_scatter.max(initial=0.0))
     if largest and not n * _TINY <= largest < np.inf:  # squares overflow, or lose digits
         values = data.data if is_sparse(data) else data
-        power = binary_exponent(values)
+        power = linalg.binary_exponent(values)
         if power:
             scaled = np.ldexp(values, -power)
             if is_sparse(data):
@@ -203,27 +183,27 @@ def _triplets(
     divisor = np.full(p, 2.0**exponent) if exponent else None
     rows = centre_rows(data, columns.mean, columns.mean_low, variances, divisor, None)
     columns = columns if divisor is None else columns.scaled(divisor)
-    if n * p <= SMALL_TABLE_SIZE or (not is_sparse(data) and k > _FULL_SVD_SHARE * min(n, p)):
+    if n * p <= core.SMALL_TABLE_SIZE or (not is_sparse(data) and k > _FULL_SVD_SHARE * min(n, p)):
         dense = rows.rows
         if is_sparse(data):
             dense = rows.matmul(np.eye(p)) if p <= n else rows.rmatmul(np.eye(n)).T
-        u, s, vt = lapack_svd(dense)
+        u, s, vt = linalg.svd(dense)
     else:
-        with one_blas_thread():
+        with linalg.one_blas_thread():
             rng = np.random.default_rng(0)
             spectrum, _ = search_rows(rows, columns, k, tol=0.0, rng=rng)
             assert spectrum is not None  # the search is not abandoned
             axes = spectrum.axes.astype(rows.dtype)
-            u, s, rotation = lapack_svd(rows.matmul(axes.T))
+            u, s, rotation = linalg.svd(rows.matmul(axes.T))
         if s[-1] < (_LOST_UNITS * np.finfo(rows.dtype).eps) ** (1 / 3) * s[0]:
             if rows.dtype == np.float32:
                 parts = svd(data.astype(np.float64), k, center=center)
                 u, s, vt = (part.astype(np.float32) for part in parts)
                 return u, s, vt
             axes = _axes_by_qr(data, k, center, axes)
-            u, s, rotation = lapack_svd(rows.matmul(axes.T))
+            u, s, rotation = linalg.svd(rows.matmul(axes.T))
         vt = rotation @ axes
-    signs = fix_signs(vt[:k])
+    signs = linalg.fix_signs(vt[:k])
     return u[:, :k] * signs, np.ldexp(s[:k], exponent), vt[:k] * signs[:, None]
 
 
@@ -232,10 +212,10 @@ def _axes_by_qr(data: Block, k: int, center: bool, found: FloatArray) -> FloatAr
     try:
         # Not components_, which has the precision of the rows.
         return PCA(k, center=center, svd_solver="full").fit(data)._result.spectrum.axes[:k]
-    except MemoryLimitError as error:
-        warn(
+    except errors.MemoryLimitError as error:
+        errors.warn(
             "singular values below 1e-5 of the first may have errors of up to 1e-7 of the first: "
-            f"a QR decomposition would be exact, but it does not fit in memory ({error})",
+            f"a QR decomposition would be exact, but it does not fit in memory ({error})"
         )
         return found
 

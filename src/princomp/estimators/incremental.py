@@ -8,24 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from princomp.core import (
-    Request,
-    attach_weights,
-    check_parameter,
-    check_rows,
-    model_from_contents,
-    model_to_contents,
-    one_of,
-    scatter_fits,
-    unequal_columns,
-    unit_scale,
-    whole_number,
-)
-from princomp.engines import ProgressCallback
-from princomp.errors import NotAvailableError, ParameterError
+from princomp import core
+from princomp.errors import NotAvailableError
 from princomp.estimators.base import FittedAttribute, estimator_from_document, refuse_reading_twice
 from princomp.estimators.estimator import PCA
-from princomp.io import PathLike
 from princomp.summaries import SampleWeight
 
 
@@ -86,34 +72,13 @@ class IncrementalPCA(PCA):
         super().__init__(n_components, whiten=whiten, copy=copy, component_names=component_names)
         self.batch_size = batch_size
 
-    def fit(
-        self,
-        X: Any,
-        y: object = None,
-        sample_weight: SampleWeight = None,
-        *,
-        progress: ProgressCallback | None = None,
-        checkpoint: PathLike | None = None,
-        comm: object = None,
+    def fit(  # type: ignore[override]
+        self, X: Any, y: object = None, sample_weight: SampleWeight = None
     ) -> Self:
-        """Fit to rows as :meth:`princomp.PCA.fit` does, without its other options.
-
-        Raises
-        ------
-        ParameterError
-            If ``progress``, ``checkpoint`` or ``comm`` is given.
-        """
-        unsupported = {"progress": progress, "checkpoint": checkpoint, "comm": comm}
-        for name, value in unsupported.items():
-            if value is not None:
-                raise ParameterError(
-                    f"IncrementalPCA.fit takes no {name}",
-                    place={"parameter": name},
-                    hint=f"PCA().fit(X, {name}=…)",
-                )
+        """Fit to rows as :meth:`princomp.PCA.fit` does, without its other options."""
         self._check_batch_size()
         shape = getattr(X, "shape", ())
-        if shape and not scatter_fits(Request.of(self), shape[-1]):
+        if shape and not core.scatter_fits(core.Request.of(self), shape[-1]):
             super().fit(X, y, sample_weight)
             self.batch_size_ = self._used_batch_size(self._schema.p)
             return self
@@ -122,36 +87,27 @@ class IncrementalPCA(PCA):
             model.__dict__.pop(name, None)
         model.partial_fit(X, sample_weight=sample_weight)
         lazy_fit = model._fitted
-        check_rows(lazy_fit.summary, lazy_fit.n_samples, 0)
+        core.check_rows(lazy_fit.summary, lazy_fit.n_samples, 0)
         model._result  # noqa: B018  (solves, or says why that is impossible)
         batch_size = self._used_batch_size(model._schema.p)
         self._schema, self._fitted, self.batch_size_ = model._schema, lazy_fit, batch_size
-        remedy = f"PCA({unit_scale(self._result)}), which also has partial_fit,"
-        self._warn_of_unequal_columns(X, partial(unequal_columns, self._result), remedy)
+        remedy = f"PCA({core.unit_scale(self._result)}), which also has partial_fit,"
+        self._warn_of_unequal_columns(X, partial(core.unequal_columns, self._result), remedy)
         return self
 
-    def fit_transform(
-        self,
-        X: Any,
-        y: object = None,
-        sample_weight: SampleWeight = None,
-        *,
-        progress: ProgressCallback | None = None,
-        checkpoint: PathLike | None = None,
-        comm: object = None,
+    def fit_transform(  # type: ignore[override]
+        self, X: Any, y: object = None, sample_weight: SampleWeight = None
     ) -> Any:
         """Fit, then transform the same rows: ``fit(X).transform(X)``.
 
         Raises
         ------
         ParameterError
-            For an iterator, whose rows can be read only once, and if ``progress``, ``checkpoint``
-            or ``comm`` is given.
+            For an iterator, whose rows can be read only once.
         """
         refuse_reading_twice(X)
-        X, sample_weight = attach_weights(X, sample_weight, by_chunks=True)
-        self.fit(X, y, sample_weight, progress=progress, checkpoint=checkpoint, comm=comm)
-        return self.transform(X)
+        X, sample_weight = core.attach_weights(X, sample_weight, by_chunks=True)
+        return self.fit(X, y, sample_weight).transform(X)
 
     def partial_fit(
         self, X: Any, y: object = None, sample_weight: SampleWeight = None, check_input: bool = True
@@ -181,11 +137,11 @@ class IncrementalPCA(PCA):
     def _contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
         model = self.__fitted_model__()
         self._check_batch_size()
-        return model_to_contents(model, "IncrementalPCA", batch_size=self.batch_size)
+        return core.model_to_contents(model, "IncrementalPCA", batch_size=self.batch_size)
 
     @classmethod
     def _from_contents(cls, tensors: dict[str, Any], document: dict[str, Any]) -> Self:
-        saved = model_from_contents(tensors, document)
+        saved = core.model_from_contents(tensors, document)
         parameters = saved.parameters._asdict()
         parameters["batch_size"] = document["parameters"].get("batch_size")
         model = estimator_from_document(cls, parameters, saved.schema.p, document)
@@ -198,7 +154,8 @@ class IncrementalPCA(PCA):
         return 5 * p if self.batch_size is None else self.batch_size
 
     def _check_batch_size(self) -> None:
-        check_parameter("batch_size", self.batch_size, one_of(None) | whole_number(1))
+        allowed = core.one_of(None) | core.whole_number(1)
+        core.check_parameter("batch_size", self.batch_size, allowed)
 
     @property
     def n_samples_seen_(self) -> int | None:

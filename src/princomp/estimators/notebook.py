@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from princomp.core import (
-    Fitted,
-    Verdict,
-    sketch_note,
-    unequal_columns,
-    unit_scale,
-    verdict_lines,
-    verdicts,
-)
+from princomp import core
+from princomp.core import Fitted
 from princomp.errors import PrincompError, counted, percent
 
 if TYPE_CHECKING:
@@ -126,13 +119,13 @@ def _certificate(fitted: Fitted, names: list[str] | None, components: Sequence[s
     accuracy = (
         f"largest residual {residuals.max():.1e}" if residuals.size else "residuals not known"
     )
-    all_verdicts = verdicts(fitted)
+    all_verdicts = core.verdicts(fitted)
     doubts = _verdict_lines([one for one in all_verdicts if not one.interpretable], components)
-    if note := sketch_note(fitted):
+    if note := core.sketch_note(fitted):
         doubts.insert(0, note)
-    if unequal := unequal_columns(fitted, names):
-        remedy = f"if their units differ, {unit_scale(fitted)} gives each column the same weight"
-        doubts.append(f"{unequal}; {remedy}")
+    if unequal := core.unequal_columns(fitted, names):
+        remedy = f"{core.unit_scale(fitted)} gives each column the same weight"
+        doubts.append(f"{unequal}; if their units differ, {remedy}")
     filled = fitted.filled
     if filled is not None and filled.cells and not filled.converged:
         doubts.append("filling the missing cells did not converge")
@@ -146,10 +139,10 @@ def _certificate(fitted: Fitted, names: list[str] | None, components: Sequence[s
     )
 
 
-def _verdict_lines(judged: Sequence[Verdict], components: Sequence[str]) -> list[str]:
+def _verdict_lines(judged: Sequence[core.Verdict], components: Sequence[str]) -> list[str]:
     """The lines of verdicts, with the model's own names of its components."""
     names = {f"PC{i}": name for i, name in enumerate(components, 1)}
     return [
         re.sub(r"\bPC\d+", lambda match: names.get(match[0], match[0]), line)
-        for line in verdict_lines(judged)
+        for line in core.verdict_lines(judged)
     ]

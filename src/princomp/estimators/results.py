@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from princomp.core import FILL_METHODS, Certificate, Fitted, blocks_of, map_blocks, verify_table
+from princomp.core import FILL_METHODS, Certificate, Fitted, map_blocks, verify_table
 from princomp.engines import DistributedRows
 from princomp.errors import DataError, ParameterError
 from princomp.io import frame_like, is_frame
@@ -135,7 +135,7 @@ def impute(self: PCA, X: Any) -> Any:
     NotAvailableError
         For a model of a covariance whose mean or, for ``"em"``, number of rows is not known.
     """
-    model, first, parts = self.__fitted_model__(), 0, []
+    model = self.__fitted_model__()
     if model.missing not in FILL_METHODS:
         raise ParameterError(
             f"missing={model.missing!r} does not fill cells",
@@ -143,15 +143,16 @@ def impute(self: PCA, X: Any) -> Any:
             hint="fit with missing='em' or missing='nipals' and a number of components",
         )
     data, _, origin = model.open(X)
-    for rows in blocks_of(data):
+
+    def fill(rows: Any, first: int) -> FloatArray:
         if is_sparse(rows):
             raise ParameterError(
                 "impute takes dense rows", place={"parameter": "X"}, hint="give X.toarray()"
             )
         model.check_finite(rows, data, first, origin)
-        parts.append(model.fill(rows))
-        first += rows.shape[0]
-    filled = np.array(parts[0]) if len(parts) == 1 else np.concatenate(parts)
+        return np.array(model.fill(rows))  # a copy also of complete rows
+
+    filled = map_blocks(data, fill)
     if not isinstance(data, DistributedRows) and is_frame(X):
         return frame_like(X, filled, model.schema.names)
     return filled

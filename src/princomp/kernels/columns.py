@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from princomp import linalg
 from princomp.kernels import native
 from princomp.kernels.entries import Entries
-from princomp.linalg import (
-    FloatArray,
-    Weights,
-    column_sums,
-    compensated_sum,
-    part_of,
-    scratch,
-    slices,
-)
+from princomp.linalg import FloatArray, Weights, column_sums, part_of, scratch, slices
 
 # Rows that NumPy takes at a time: a megabyte of float32 stays in the cache while it is shifted,
 # summed and squared. The sums of groups of _GROUP rows are added by compensated summation: equal
@@ -36,21 +29,17 @@ def sums_about(
         w; ones by default.
     """
     m, p = block.shape
-    shift = np.ascontiguousarray(shift, dtype=np.float64)
-    if shift.shape != (p,) or (weights is not None and weights.shape != (m,)):
-        raise ValueError("arrays of other shapes than the rows")
+    offset, weights = native.as_kernel_vector(shift, p), native.as_kernel_vector(weights, m)
     ready = native.is_kernel_ready(block)
     kernel = native.function(f"columns_f{8 * block.itemsize}") if ready else None
     if kernel is None:
-        sums, squares = compensated_sum(
+        sums, squares = linalg.compensated_sum(
             _group_twin(shift, block[some], part_of(weights, some))
             for some in slices(max(m, 1), _GROUP)
         )
         return sums, squares
     sums, squares = np.zeros(p), np.zeros(p)
-    if weights is not None:
-        weights = np.ascontiguousarray(weights, dtype=np.float64)
-    kernel(block, m, p, block.strides[0] // block.itemsize, shift, weights, sums, squares)
+    kernel(block, m, p, block.strides[0] // block.itemsize, offset, weights, sums, squares)
     return sums, squares
 
 
@@ -69,22 +58,15 @@ def stored_sums_about(
         w; ones by default.
     """
     m, p = rows.shape
-    if (shift is not None and shift.shape != (p,)) or (
-        weights is not None and weights.shape != (m,)
-    ):
-        raise ValueError("arrays of other shapes than the rows")
+    shift, weights = native.as_kernel_vector(shift, p), native.as_kernel_vector(weights, m)
     kernel = native.function(f"csr_columns_{rows.kind}")
     if kernel is None:
-        sums = compensated_sum(
+        sums = linalg.compensated_sum(
             _stored_twin(shift, rows.rows(some), part_of(weights, some))
             for some in slices(max(m, 1), _GROUP)
         )
     else:
         sums = np.zeros((p, 4))
-        shift, weights = (
-            None if array is None else np.ascontiguousarray(array, dtype=np.float64)
-            for array in (shift, weights)
-        )
         kernel(rows.values, rows.columns, rows.ends, m, p, shift, weights, sums)
     return sums[:, 0], sums[:, 1], sums[:, 2], sums[:, 3]
 

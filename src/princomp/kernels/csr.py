@@ -22,23 +22,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from princomp import linalg
 from princomp.kernels import native
 from princomp.kernels.dense import fill
 from princomp.kernels.entries import Entries
 from princomp.kernels.wide import mirror
-from princomp.linalg import (
-    CACHE_LINE,
-    FloatArray,
-    Weights,
-    aligned,
-    column_sums,
-    compensated_sum,
-    default_threads,
-    for_each,
-    part_of,
-    scratch,
-    slices,
-)
+from princomp.linalg import CACHE_LINE, FloatArray, Weights, aligned, part_of, scratch, slices
 
 # Number of products (entries times vectors) from which on several threads are quicker than one.
 MIN_PRODUCTS_FOR_THREADS = 2**19
@@ -64,7 +53,6 @@ def images(
     shift: FloatArray | None = None,
     share: FloatArray | None = None,
     factor: FloatArray | None = None,
-    threads: int | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Compute Z = Xᵀ F (X Q − c tᵀ) and s = cᵀ F (X Q − c tᵀ), in one pass over the entries.
 
@@ -78,9 +66,6 @@ def images(
         t; zero by default.
     share, factor : ndarray of shape (n,), optional
         c and the diagonal of F; ones by default.
-    threads : int, optional
-        All processors by default. Fewer are used if there is less than a cache line of
-        columns for each thread.
 
     Returns
     -------
@@ -93,7 +78,7 @@ def images(
     if csr_pass.kernel is None:
         middle = forward(rows, right, shift=shift, share=share, factor=factor)
         return backward(rows, middle, share=share)
-    return csr_pass.gather(right, shift, threads)
+    return csr_pass.gather(right, shift)
 
 
 def backward(
@@ -102,7 +87,6 @@ def backward(
     *,
     share: FloatArray | None = None,
     factor: FloatArray | None = None,
-    threads: int | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Compute Z = Xᵀ F Y and s = cᵀ F Y for Y = ``left`` (n, m); see :func:`images`."""
     n, _ = rows.shape
@@ -110,9 +94,9 @@ def backward(
     if csr_pass.kernel is None:
         dtype = csr_pass.dtype
         scaled = left if csr_pass.factor is None else left * csr_pass.factor[:, None].astype(dtype)
-        total = column_sums(scaled.astype(np.float64, copy=False), csr_pass.share)
+        total = linalg.column_sums(scaled.astype(np.float64, copy=False), csr_pass.share)
         return _backward_twin(rows, scaled.astype(dtype, copy=False)), total
-    return csr_pass.gather(left, None, threads, is_left=True)
+    return csr_pass.gather(left, None, is_left=True)
 
 
 def forward(
@@ -124,7 +108,7 @@ def forward(
     factor: FloatArray | None = None,
     threads: int | None = None,
 ) -> FloatArray:
-    """Compute F (X Q − c tᵀ), of shape (n, m); see :func:`images`."""
+    """Compute F (X Q − c tᵀ), of shape (n, m), on ``threads``; see :func:`images`."""
     n, p = rows.shape
     csr_pass = _Pass(rows, right, p, share, factor)
     if csr_pass.kernel is None:
@@ -149,11 +133,11 @@ def scatter(rows: Entries, weights: Weights = None) -> tuple[FloatArray, FloatAr
     """
     kernel = native.function(f"csr_scatter_{rows.kind}")
     n, p = rows.shape
-    weights = native.as_kernel_weights(weights, n)
+    weights = native.as_kernel_vector(weights, n)
     if kernel is None:
         step = _GROUP if p <= _GROUPED else _TWIN_ROWS
         summands = (_scatter_twin(rows, part, weights) for part in slices(max(n, 1), step))
-        summed = compensated_sum(summands) if p <= _GROUPED else reduce(np.add, summands)
+        summed = linalg.compensated_sum(summands) if p <= _GROUPED else reduce(np.add, summands)
         return summed[:p], summed[p]
     products, sums = np.zeros((p, p)), np.zeros(p)
     kernel(rows.values, rows.columns, rows.ends, n, p, weights, products, sums)
@@ -211,8 +195,8 @@ class _Pass:
         name = f"csr_pass_{value_type}_{'f32' if single_precision else 'f64'}_{index_type}"
         self.kernel, self.rows = native.function(name), rows
         self.dtype = np.dtype(np.float32 if single_precision else np.float64)
-        self.share = native.as_kernel_weights(share, rows.shape[0])
-        self.factor = native.as_kernel_weights(factor, rows.shape[0])
+        self.share = native.as_kernel_vector(share, rows.shape[0])
+        self.factor = native.as_kernel_vector(factor, rows.shape[0])
 
     def forward(
         self, right: FloatArray, shift: FloatArray | None, threads: int | None
@@ -230,28 +214,24 @@ class _Pass:
         threads = self._threads(threads, width)
         # Rows are independent: any division gives the same bits.
         step = max(1, -(-n // (4 * threads))) if threads > 1 else max(n, 1)
-        for_each(work, slices(n, step), threads)
+        linalg.for_each(work, slices(n, step), threads)
         return product[:, : right.shape[1]]
 
     def gather(
-        self,
-        vectors: FloatArray,
-        shift: FloatArray | None,
-        threads: int | None,
-        *,
-        is_left: bool = False,
+        self, vectors: FloatArray, shift: FloatArray | None, *, is_left: bool = False
     ) -> tuple[FloatArray, FloatArray]:
         """Compute Z and s from vectors Q; if ``is_left``, from Y in place of X Q − c tᵀ.
 
-        Each thread has its columns in separate memory. Processors fetch cache lines in pairs, so
-        threads that write to neighbouring lines would slow each other down (false sharing).
+        Fewer threads are used if there is less than a cache line of columns for each. Each has its
+        columns in separate memory: processors fetch cache lines in pairs, so threads that write to
+        neighbouring lines would slow each other down (false sharing).
         """
         (n, p), (height, width) = self.rows.shape, vectors.shape
         per_line = CACHE_LINE // self.dtype.itemsize
         lines = max(-(-width // per_line), 1)
         # One line can occupy only one thread, so the rows are halved, for any number of threads.
         halves = 2 if lines == 1 and len(self.rows.values) >= _HALVES_PAY * p else 1
-        threads = min(self._threads(threads, lines * per_line), lines * halves)
+        threads = min(self._threads(None, lines * per_line), lines * halves)
         parts = min(threads, lines)
         cuts = [lines * i // parts * per_line for i in range(parts + 1)]
         row_ends = [n * i // halves for i in range(halves + 1)]
@@ -282,7 +262,7 @@ class _Pass:
                     out[half, :, first:last] += part_sums[:, :used]
 
         pieces = [(half, part) for half in range(halves) for part in range(parts)]
-        for_each(work, pieces, threads)
+        linalg.for_each(work, pieces, threads)
         if halves > 1:
             out[0] += out[1]
         return out[0], totals.sum(axis=0)[:width]
@@ -321,7 +301,7 @@ class _Pass:
 
     def _threads(self, threads: int | None, width: int) -> int:
         pays = len(self.rows.values) * width >= MIN_PRODUCTS_FOR_THREADS
-        return (threads or default_threads()) if pays else 1
+        return (threads or linalg.default_threads()) if pays else 1
 
 
 def _rows_of_a_sum(rows: Entries, dtype: np.dtype[Any]) -> int:

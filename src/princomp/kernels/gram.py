@@ -15,21 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from princomp import linalg
 from princomp.kernels import native
 from princomp.kernels.signatures import SIZES
-from princomp.linalg import (
-    FloatArray,
-    Weights,
-    add_outer,
-    column_sums,
-    empty,
-    frozen,
-    part_of,
-    restore_underflowed,
-    scratch,
-    slices,
-    two_sum,
-)
+from princomp.linalg import FloatArray, Weights, column_sums, empty, part_of, scratch, slices
 
 _SAMPLE = 64
 # 2³² over the golden ratio: its multiples, modulo 2³², spread evenly and without a period.
@@ -84,7 +73,7 @@ def moments(block: FloatArray, weights: Weights = None, *, precise: bool = False
     m, p = block.shape
     block = native.as_kernel_rows(block)
     out = empty(p * p + 2 * p)
-    weights = native.as_kernel_weights(weights, m)
+    weights = native.as_kernel_vector(weights, m)
     status = kernel(block, m, p, block.strides[0] // block.itemsize, weights, out)
     if status == native.NO_MEMORY:
         raise MemoryError("no memory for a packed chunk of rows")
@@ -120,10 +109,10 @@ def moments_twin(
         status = status_of(block, shift, sums, scatter.diagonal(), -(-m // step), dtype)
         if status != native.DONE:
             return BlockMoments(status, sums, sums, scatter)
-        np.fill_diagonal(scatter, restore_underflowed(scatter.diagonal(), sums))
+        np.fill_diagonal(scatter, linalg.restore_underflowed(scatter.diagonal(), sums))
         offset = sums / rows
-        add_outer(scatter, -rows, offset)
-        mean, low = two_sum(shift.astype(np.float64, copy=False), offset)
+        linalg.add_outer(scatter, -rows, offset)
+        mean, low = linalg.two_sum(shift.astype(np.float64, copy=False), offset)
     return BlockMoments(native.DONE, mean, low, scatter)
 
 
@@ -226,4 +215,4 @@ def sampled_rows(m: int, count: int = _SAMPLE) -> NDArray[np.intp]:
     part = np.arange(count, dtype=np.uint64)
     begin, end = part * m // count, (part + 1) * m // count
     place = part * _GOLDEN % 2**32 * (end - begin) >> np.uint64(32)
-    return frozen((begin + place).astype(np.intp))
+    return linalg.frozen((begin + place).astype(np.intp))

@@ -11,6 +11,7 @@ import ctypes
 import logging
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -54,12 +55,9 @@ def _address(array: NDArray[Any] | None) -> Any:
 @cache
 def _library() -> ctypes.CDLL | None:
     for name in _LIBRARY_FILES:
-        path = Path(__file__).with_name(name)
-        if path.exists():
-            try:
-                return ctypes.CDLL(str(path))
-            except OSError:  # built for another processor or system, e.g. in a shared home folder
-                continue
+        # It may be absent, or built for another processor or system, e.g. in a shared home folder.
+        with suppress(OSError):
+            return ctypes.CDLL(str(Path(__file__).with_name(name)))
     return None
 
 
@@ -188,13 +186,13 @@ def contiguous(*arrays: NDArray[Any] | None) -> list[NDArray[Any] | None]:
     return [None if array is None else np.ascontiguousarray(array) for array in arrays]
 
 
-def as_kernel_weights(weights: Weights, rows: int) -> Weights:
-    """Return the weights of ``rows`` rows, if there are any, as contiguous float64."""
-    if weights is None:
+def as_kernel_vector(vector: Weights, length: int) -> Weights:
+    """Return a vector of this length, such as weights, as contiguous float64; None stays None."""
+    if vector is None:
         return None
-    converted = np.ascontiguousarray(weights, dtype=np.float64)
-    if converted.shape != (rows,):
-        raise ValueError(f"{converted.shape} weights for {rows} rows")
+    converted = np.ascontiguousarray(vector, dtype=np.float64)
+    if converted.shape != (length,):
+        raise ValueError("arrays of other shapes than the rows")
     return converted
 
 

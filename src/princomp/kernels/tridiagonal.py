@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from princomp import linalg
 from princomp.kernels import native
-from princomp.linalg import (
-    CACHE_LINE,
-    FloatArray,
-    Tridiagonal,
-    aligned,
-    below_diagonal,
-    default_threads,
-    empty,
-    for_each,
-    tridiagonal,
-)
+from princomp.linalg import CACHE_LINE, FloatArray, aligned, empty, for_each
 
 # Maximum number of threads: more would wait for each other, as they read the matrix from a cache
 # that they share.
 _MAX_THREADS = 8
 
 
-def tridiagonalise(matrix: FloatArray, *, threads: int | None = None) -> Tridiagonal | None:
+def tridiagonalise(matrix: FloatArray, *, threads: int | None = None) -> linalg.Tridiagonal | None:
     """Reduce a symmetric float64 matrix (n, n), n > 1, to tridiagonal form.
 
     Without compiled kernels LAPACK does the work; return None if it fails.
@@ -39,7 +30,7 @@ def tridiagonalise(matrix: FloatArray, *, threads: int | None = None) -> Tridiag
     helper = native.function("tridiagonal_help")
     memory_numbers = native.function("tridiagonal_numbers")
     if lead is None or helper is None or memory_numbers is None:
-        return tridiagonal(matrix)
+        return linalg.tridiagonal(matrix)
     work = aligned((n, n), np.float64)
     work[:] = matrix
     diagonal, off_diagonal, factors = empty(n), empty(n - 1), empty(n - 1)
@@ -53,6 +44,6 @@ def tridiagonalise(matrix: FloatArray, *, threads: int | None = None) -> Tridiag
         else:
             lead(work, n, diagonal, off_diagonal, factors, memory, shared_state)
 
-    threads = min(threads or default_threads(), _MAX_THREADS)
+    threads = min(threads or linalg.default_threads(), _MAX_THREADS)
     for_each(run, range(threads), threads)
-    return Tridiagonal(diagonal, off_diagonal, below_diagonal(work.T), factors)
+    return linalg.Tridiagonal(diagonal, off_diagonal, linalg.below_diagonal(work.T), factors)

@@ -12,22 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from princomp import linalg
 from princomp.kernels import native
 from princomp.kernels.gram import is_shift_far, shift_of, status_of
 from princomp.kernels.signatures import SIZES
-from princomp.linalg import (
-    CACHE_LINE,
-    FloatArray,
-    Weights,
-    aligned,
-    default_threads,
-    empty,
-    for_each,
-    map_in_order,
-    mark_unwritten,
-    part_of,
-    slices,
-)
+from princomp.linalg import CACHE_LINE, FloatArray, Weights, aligned, empty, part_of, slices
 
 # Number of columns from which on adding in place is faster. Its time divided by that of one scatter
 # per block: 1.3 at 500 columns, where a scatter stays in the cache; 1.05 at 768; 0.9 (float32) and
@@ -104,7 +93,7 @@ def packed(
     dtype = np.dtype(np.float64) if precise else block.dtype
     name = f"wide_pack_f{8 * block.itemsize}" + "_precise" * (dtype != block.dtype)
     kernel = native.function(name)
-    weights = native.as_kernel_weights(weights, m)
+    weights = native.as_kernel_vector(weights, m)
     size = dtype.itemsize
     chunk_rows = _CHUNK_ROWS[size]
     parts = slices(m, chunk_rows)
@@ -113,7 +102,7 @@ def packed(
     if memory is None or memory.dtype != dtype or memory.size < numbers:
         memory = aligned((numbers,), dtype)
     else:
-        mark_unwritten(memory)
+        linalg.mark_unwritten(memory)
     with np.errstate(all="ignore"):  # overflow here shows in the status
         shift = shift_of(block, weights)
         filled = np.zeros(p + _VECTOR, dtype)
@@ -131,7 +120,9 @@ def packed(
         rows = float(m) if weights is None else float(weights.sum())
         for again in (False, True):
             filled[:p] = shift
-            sums, squares = sum(map_in_order(pack_chunk, parts, threads), start=np.zeros((2, p)))
+            sums, squares = sum(
+                linalg.map_in_order(pack_chunk, parts, threads), start=np.zeros((2, p))
+            )
             if again or not is_shift_far(sums, squares, rows):
                 break
             shift = (shift + sums / rows).astype(block.dtype)
@@ -204,7 +195,7 @@ def add(
     size = block.memory.itemsize
     delta = np.ascontiguousarray(delta, dtype=np.float64)
     mean_offset = block.sums / block.rows
-    threads = threads or default_threads()
+    threads = threads or linalg.default_threads()
     group, kernel = _GROUP[size], None
     if block.chunk:
         kernel = native.function(f"wide_add_f{8 * size}")
@@ -224,7 +215,7 @@ def add(
         out -= mean_offset[some, None] * block.sums[begin:]
         out += delta_weight * delta[some, None] * delta[begin:]
 
-    for_each(add_to_group, slices(p, group), threads)
+    linalg.for_each(add_to_group, slices(p, group), threads)
 
 
 def mirror(scatter: FloatArray, *, threads: int | None = None) -> None:
@@ -241,7 +232,7 @@ def mirror(scatter: FloatArray, *, threads: int | None = None) -> None:
         square[:] = np.triu(square) + np.triu(square, 1).T
         scatter[some.stop :, some] = scatter[some, some.stop :].T
 
-    for_each(mirror_rows, slices(p, _MIRRORED), threads)
+    linalg.for_each(mirror_rows, slices(p, _MIRRORED), threads)
 
 
 def _check_scatter(scatter: FloatArray, p: int) -> None:

@@ -7,14 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from princomp.linalg import FloatArray, binary_exponent
-from princomp.rules.decision import (
-    Decision,
-    Known,
-    check_share,
-    check_whole,
-    component_count,
-    floats,
-)
+from princomp.rules import decision
+from princomp.rules.decision import Decision, Known, check_share, check_whole
 
 # A residual below this share of the table is a rounding error.
 _ROUNDING = 1e-24
@@ -91,7 +85,7 @@ class Permutation:
         known.tell(self.name, max_components, max_components)
         k = int(np.sum(np.array(p_values) <= self.level))
         left_over = float(squares[k:].sum()) > _ROUNDING * total
-        reason, values = self._reason(k, p_values, left_over), floats(p_values)
+        reason, values = self._reason(k, p_values, left_over), decision.floats(p_values)
         return Decision(self.name, k, reason, "p-value", values, self.level, 1, details)
 
     def _p_value(
@@ -128,7 +122,7 @@ class Permutation:
     def _reason(self, k: int, p_values: list[float], left_over: bool) -> str:
         if not p_values:
             return "there is only one component, and nothing to compare it with"
-        kept = f"{component_count(k)} significant at {self.level:g}"
+        kept = f"{decision.component_count(k)} significant at {self.level:g}"
         if k == len(p_values) and left_over:
             return f"{kept}; component {k + 1}, the last, has nothing to be compared with"
         if k == len(p_values):

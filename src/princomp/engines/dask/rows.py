@@ -22,29 +22,11 @@ import scipy.sparse as sp
 from dask.base import get_scheduler, tokenize
 from dask.utils import is_dataframe_like, is_series_like
 
-from princomp.engines.dask.tasks import (
-    RowLayout,
-    hstack,
-    identity,
-    map_chunk,
-    map_partition,
-    merge_results,
-    reduce_chunk,
-    to_rows,
-    unequal_lengths,
-)
+from princomp import io
+from princomp.engines.dask import tasks
+from princomp.engines.dask.tasks import hstack, unequal_lengths
 from princomp.engines.distributed import DistributedRows, PartialResult, RowFunction, SummaryKind
 from princomp.errors import NotFiniteError, NotNumericError, ParameterError, ShapeError
-from princomp.io import (
-    Chunk,
-    Origin,
-    as_rows,
-    index_label,
-    kind_name,
-    left_out_notes,
-    refuse_duplicates,
-    row_numbers_note,
-)
 from princomp.linalg import as_floats
 from princomp.summaries import WEIGHTS
 
@@ -82,13 +64,13 @@ class DaskRows(DistributedRows):
     engine: str = "Dask"
 
     @property
-    def _layout(self) -> RowLayout:
-        return RowLayout(self.p, self.dtype, self.weight_column)
+    def _layout(self) -> tasks.RowLayout:
+        return tasks.RowLayout(self.p, self.dtype, self.weight_column)
 
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Summarise all rows in one compute."""
         results = da.blockwise(
-            partial(reduce_chunk, layout=self._layout, drop=drop, precise=precise),
+            partial(tasks.reduce_chunk, layout=self._layout, drop=drop, precise=precise),
             "ij",
             self.array,
             "ij",
@@ -101,7 +83,7 @@ class DaskRows(DistributedRows):
             meta=np.empty((0, 0), dtype=object),
             align_arrays=False,
         )
-        merge = dask.delayed(merge_results, pure=False)
+        merge = dask.delayed(tasks.merge_results, pure=False)
         parts = results.to_delayed().ravel().tolist()
         while len(parts) > 1:
             starts = range(0, len(parts), SPLIT_EVERY)
@@ -151,7 +133,7 @@ class DaskRows(DistributedRows):
         index = self.columns.index(name)
         label = self.frame.columns[index]
         if self.p == 1:
-            as_rows(np.empty((1, 0)))  # raises
+            io.as_rows(np.empty((1, 0)))  # raises
         return replace(
             self,
             p=self.p - 1,
@@ -185,11 +167,11 @@ class DaskRows(DistributedRows):
         """Return a Dask array of the same chunks of rows, or a data frame of the same index."""
         argument, k = _task_argument(function, "model", lazy=True), len(names)
         if self.as_frame and self.frame is not None:
-            task = partial(map_partition, layout=self._layout, names=names, dtype=dtype)
+            task = partial(tasks.map_partition, layout=self._layout, names=names, dtype=dtype)
             meta = task(self.frame._meta, function)
             return self.frame.map_partitions(task, argument, meta=meta, enforce_metadata=False)
         array = da.map_blocks(
-            partial(map_chunk, layout=self._layout, k=k, dtype=dtype),
+            partial(tasks.map_chunk, layout=self._layout, k=k, dtype=dtype),
             self.array,
             argument,
             name=f"princomp-map-{uuid4().hex}",
@@ -199,13 +181,13 @@ class DaskRows(DistributedRows):
         )
         return array.to_dask_dataframe(columns=list(names)) if self.as_frame else array
 
-    def chunks(self, start: int = 0) -> Iterator[Chunk]:
+    def chunks(self, start: int = 0) -> Iterator[io.Chunk]:
         """Yield the rows from number ``start`` on, one of Dask's chunks at a time."""
         for part in self.array.to_delayed().ravel():
-            block = to_rows(part.compute(), self._layout)[0]
+            block = tasks.to_rows(part.compute(), self._layout)[0]
             n = block.shape[0]
             if n > start:
-                yield Chunk(block).part(start)
+                yield io.Chunk(block).part(start)
             start = max(start - n, 0)
 
 
@@ -284,11 +266,10 @@ def _array_rows(X: da.Array) -> DaskRows:
         )
     if X.dtype.kind not in "fiubc":
         raise NotNumericError(
-            f"a Dask array of dtype {X.dtype} is not numeric",
-            hint="convert it: x.astype(float)",
+            f"a Dask array of dtype {X.dtype} is not numeric", hint="convert it: x.astype(float)"
         )
     if X.dtype.kind == "c":
-        as_rows(np.empty((1, p), X.dtype))  # raises, with a hint
+        io.as_rows(np.empty((1, p), X.dtype))  # raises, with a hint
     meta = X._meta
     sparse = sp.issparse(meta) or hasattr(meta, "to_scipy_sparse")
     if X.numblocks[1] > 1:
@@ -307,20 +288,20 @@ def _array_rows(X: da.Array) -> DaskRows:
 
 def _frame_rows(X: Any, columns: Sequence[str]) -> DaskRows:
     all_labels = list(X.columns)
-    refuse_duplicates([str(label) for label in all_labels], Origin(None))
+    io.refuse_duplicates([str(label) for label in all_labels], io.Origin(None))
     left_out = {}
     for label, kind in nw.from_native(X._meta).schema.items():
         letter = getattr(X.dtypes[label], "kind", "O")
         if letter == "c":
-            as_rows(np.empty((1, 1), complex))  # raises, with a hint
+            io.as_rows(np.empty((1, 1), complex))  # raises, with a hint
         if letter not in "fiu" and not kind.is_decimal():
-            left_out[str(label)] = kind_name(kind)
+            left_out[str(label)] = io.kind_name(kind)
     labels = [label for label in all_labels if str(label) not in left_out]
-    notes: tuple[str, ...] = left_out_notes(left_out)
+    notes: tuple[str, ...] = io.left_out_notes(left_out)
     # As in memory; there whole floats count as well, but here their values are not known.
-    index = index_label(X._meta)
+    index = io.index_label(X._meta)
     if index is not None and index not in columns:
-        notes = (row_numbers_note(index), *notes)
+        notes = (io.row_numbers_note(index), *notes)
         labels.remove(index)
     if not labels:
         raise NotNumericError(
@@ -349,7 +330,7 @@ def _not_2d(ndim: int, hint: str) -> ShapeError:
 def _partition_blocks(frame: Any) -> da.Array:
     """Return an array whose chunks are the partitions of a data frame, unchanged."""
     meta = np.empty((0, frame.shape[1]))
-    return frame.map_partitions(identity, meta=meta, enforce_metadata=False)
+    return frame.map_partitions(tasks.identity, meta=meta, enforce_metadata=False)
 
 
 def _float_dtype(dtypes: Iterable[Any]) -> np.dtype[Any]:

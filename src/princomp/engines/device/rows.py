@@ -9,34 +9,14 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from princomp import summaries
 from princomp.engines.device.spaces import is_device_array, space_of
 from princomp.engines.distributed import DistributedRows, PartialResult, SummaryKind
 from princomp.errors import NotAvailableError, PrincompError, ShapeError, scores_overflow
 from princomp.io import Chunk, checksum
 from princomp.linalg import as_floats
 from princomp.solvers import Images, ImagesOf
-from princomp.summaries import (
-    WEIGHTS,
-    Columns,
-    DeviceBlock,
-    DeviceTable,
-    Moments,
-    Pair,
-    PairOf,
-    SketchOf,
-    Space,
-    Triangle,
-    WithExtremes,
-    check_frequencies,
-    columns_on,
-    fault_in,
-    first_fault,
-    images_on,
-    moments_on,
-    sketch_on,
-    summary_on,
-    triangle_on,
-)
+from princomp.summaries import WEIGHTS, DeviceBlock, DeviceTable, Space, fault_in, first_fault
 
 # If every mean is at most this many standard deviations from zero, products of rows that are not
 # centred lose no significant digit. Otherwise rows are centred first, block by block.
@@ -88,7 +68,7 @@ class AbstractDeviceRows(DistributedRows):
 
     def restored(self, summary: object) -> Any:
         """Return the summary from a checkpoint, on the device again."""
-        return summary_on(self.space, summary)
+        return summaries.summary_on(self.space, summary)
 
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Summarise all rows on the device in one pass."""
@@ -195,25 +175,25 @@ class AbstractDeviceRows(DistributedRows):
 
 def _summary(table: DeviceTable, kind: SummaryKind, drop: bool, precise: bool) -> tuple[Any, int]:
     """Summarise all rows of a table; also return how many were left out for missing values."""
-    if isinstance(kind, PairOf):
-        noted = WithExtremes(table, drop=drop)
+    if isinstance(kind, summaries.PairOf):
+        noted = summaries.WithExtremes(table, drop=drop)
         first, dropped = _summary(noted, kind.first, drop, precise)
-        return Pair(first, noted.extremes(first.rows)), dropped
-    if isinstance(kind, SketchOf):
-        return sketch_on(table, kind, drop=drop, precise=precise)
+        return summaries.Pair(first, noted.extremes(first.rows)), dropped
+    if isinstance(kind, summaries.SketchOf):
+        return summaries.sketch_on(table, kind, drop=drop, precise=precise)
     if isinstance(kind, ImagesOf):
-        image, rows = images_on(
+        image, rows = summaries.images_on(
             table, kind.vectors, kind.columns, kind.divisor, drop=drop, precise=precise
         )
         return Images(rows, image), 0
     if not isinstance(kind, type):  # such as a sample of rows
         raise _not_on_host(table.space)
-    if issubclass(kind, Triangle):
-        return triangle_on(table, drop=drop)
-    if issubclass(kind, Columns):
-        return columns_on(table, drop=drop)
-    assert issubclass(kind, Moments), kind
-    return moments_on(table, drop=drop, precise=precise)
+    if issubclass(kind, summaries.Triangle):
+        return summaries.triangle_on(table, drop=drop)
+    if issubclass(kind, summaries.Columns):
+        return summaries.columns_on(table, drop=drop)
+    assert issubclass(kind, summaries.Moments), kind
+    return summaries.moments_on(table, drop=drop, precise=precise)
 
 
 def _not_on_host(space: Space) -> NotAvailableError:
@@ -261,7 +241,7 @@ def weights_on(space: Space, weights: Any, rows: int) -> Any:
             hint=f"give one weight per row: an array of shape ({rows},)",
         )
     if not bool(xp.all(xp.isfinite(on_device) & (on_device >= 0))):
-        check_frequencies(space.get(on_device))  # raises
+        summaries.check_frequencies(space.get(on_device))  # raises
     return on_device
 
 

@@ -13,38 +13,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from princomp import io, summaries
 from princomp.engines.device.rows import AbstractDeviceRows
 from princomp.engines.device.spaces import space_named
 from princomp.engines.distributed import PartialResult, SummaryKind
 from princomp.engines.local import iter_blocks
 from princomp.errors import MemoryLimitError, ParameterError
-from princomp.io import (
-    FileState,
-    RowData,
-    RowPlace,
-    Source,
-    checksum,
-    file_rows,
-    from_frame,
-    has_index_name,
-    is_file,
-    is_frame,
-    labels_of_float_frame,
-    rows_of,
-    stored_arrays,
-)
+from princomp.io import RowData, Source
 from princomp.linalg import DEFAULT_SHARE, byte_count, format_bytes, map_in_order, mark_unwritten
 from princomp.solvers import ImagesOf
-from princomp.summaries import (
-    Columns,
-    DeviceBlock,
-    PairOf,
-    SketchOf,
-    Space,
-    Triangle,
-    as_dense,
-    stored_bytes,
-)
+from princomp.summaries import DeviceBlock, Space, Triangle, as_dense
 
 # Bytes on the device for each number of a block: two buffers that are copied into, the centred
 # rows, and their squares in float64.
@@ -73,11 +51,11 @@ class DeviceStream(AbstractDeviceRows):
     rows_read: int = 0
     summary_bytes: int = 0
 
-    def place_of(self, row: int) -> RowPlace:
+    def place_of(self, row: int) -> io.RowPlace:
         """Return the place of a row."""
         return self.data.place_of(row) if isinstance(self.data, Source) else super().place_of(row)
 
-    def file_states(self) -> tuple[FileState, ...]:
+    def file_states(self) -> tuple[io.FileState, ...]:
         """Return the files that the rows are read from."""
         return self.data.file_states() if isinstance(self.data, Source) else ()
 
@@ -86,7 +64,7 @@ class DeviceStream(AbstractDeviceRows):
         names = super().fingerprint()
         if isinstance(self.data, Source):
             return (*names, *self.data.fingerprint())
-        return (*names, f"rows with checksum {checksum(stored_arrays(self.data))}")
+        return (*names, f"rows with checksum {io.checksum(io.stored_arrays(self.data))}")
 
     def weighted(self, weights: Any) -> Self:
         """Return the same rows with frequencies, where their number is known.
@@ -184,14 +162,14 @@ def on_device(X: Any, device: object = "cuda", *, memory_limit: int | str | None
     limit = None if memory_limit is None else byte_count(memory_limit)
     if limit is None and (free := space.free_memory()) is not None:
         limit = int(free * DEFAULT_SHARE)
-    if is_file(X):
-        X = file_rows(X)
-    elif is_frame(X):
+    if io.is_file(X):
+        X = io.file_rows(X)
+    elif io.is_frame(X):
         # Columns that a fit of the frame would leave out are left out here as well.
-        labels = labels_of_float_frame(X)
-        if labels is None or (labels and has_index_name(labels[0])):
-            X = from_frame(X, find_ids=True, text="leave out")
-    data, columns, origin = rows_of(X)
+        labels = io.labels_of_float_frame(X)
+        if labels is None or (labels and io.has_index_name(labels[0])):
+            X = io.from_frame(X, find_ids=True, text="leave out")
+    data, columns, origin = io.rows_of(X)
     is_source = isinstance(data, Source)
     source = data if is_source else X
     return DeviceStream(
@@ -202,7 +180,7 @@ def on_device(X: Any, device: object = "cuda", *, memory_limit: int | str | None
         columns=columns,
         notes=source.notes if isinstance(source, Source) else (),
         file=None if origin is None else origin.file,
-        nbytes=data.nbytes if is_source else stored_bytes(data),
+        nbytes=data.nbytes if is_source else summaries.stored_bytes(data),
         space=space,
         data=data,
         limit=limit,
@@ -265,14 +243,14 @@ def _pinned(blocks: Iterable[NDArray[Any]], device: Any) -> Iterator[Any]:
 
 def _summary_bytes(kind: SummaryKind, p: int) -> int:
     """Return the bytes of the sums on the device, without blocks."""
-    if isinstance(kind, PairOf):
+    if isinstance(kind, summaries.PairOf):
         return _summary_bytes(kind.first, p)
-    if isinstance(kind, SketchOf):
+    if isinstance(kind, summaries.SketchOf):
         return 3 * 8 * p * kind.width
     if isinstance(kind, ImagesOf):
         return int(3 * 8 * kind.vectors.size)
     if not isinstance(kind, type):
         return 0  # ``reduce`` refuses it
-    if issubclass(kind, Columns):
+    if issubclass(kind, summaries.Columns):
         return 8 * 8 * p
     return (_TRIANGLE_MATRICES if issubclass(kind, Triangle) else _SCATTER_MATRICES) * 8 * p * p

@@ -1,4 +1,4 @@
-"""Conversion of torch, CuPy and array_api_strict arrays to rows that stay on their device.
+"""Conversion of arrays of torch and CuPy to rows that stay on their device.
 
 Means, variances and axes are copied to the host (p × k numbers and a few times p); the rows, the
 scatter and the scores stay where they are. :mod:`~princomp.engines.device.stream` brings rows
@@ -14,12 +14,13 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+from princomp import io
 from princomp.engines.device.rows import DeviceRows, weights_on
 from princomp.engines.device.spaces import space_named, space_of
 from princomp.engines.distributed import DistributedRows, PartialResult, RowFunction, SummaryKind
 from princomp.engines.local import reduce_partition
 from princomp.errors import NotAvailableError, NotNumericError, ShapeError, row_words
-from princomp.io import LARGEST_INTEGER, Chunk, as_rows, checksum, from_sparse, stored_arrays
+from princomp.io import LARGEST_INTEGER, Chunk, as_rows, from_sparse
 from princomp.summaries import Space
 
 
@@ -41,7 +42,7 @@ class SparseTensor(DistributedRows):
     def fingerprint(self) -> tuple[str, ...]:
         """Return a checksum of the rows and their weights."""
         weights = [] if self.weights is None else [self.weights]
-        return (f"rows with checksum {checksum([*stored_arrays(self.csr), *weights])}",)
+        return (f"rows with checksum {io.checksum([*io.stored_arrays(self.csr), *weights])}",)
 
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Summarise all rows in one pass."""
@@ -74,13 +75,7 @@ def rows_of(X: Any, columns: Sequence[str] = ()) -> DistributedRows | None:
         )
     shape = tuple(X.shape)
     if len(shape) != 2:
-        hint = "rows of numbers: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row"
-        if len(shape) > 2:
-            hint = (
-                "X.reshape(len(X), -1) makes a row of each X[i]; X.reshape(-1, X.shape[-1]) keeps "
-                "the last axis as columns"
-            )
-        raise ShapeError(f"Expected 2D array, got an array of shape {shape} instead", hint=hint)
+        io.in_memory(np.broadcast_to(0.0, shape))  # raises, with a hint
     if hasattr(X, "detach"):
         X = X.detach()
         if str(X.layout) != "torch.strided":

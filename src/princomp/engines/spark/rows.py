@@ -21,23 +21,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from pyspark.sql import Column, DataFrame, functions, types
 
+from princomp import errors
 from princomp.engines.distributed import DistributedRows, PartialResult, RowFunction, SummaryKind
-from princomp.engines.spark.tasks import (
-    STATE_COLUMNS,
-    RowLayout,
-    map_batches,
-    merge_states,
-    reduce_batches,
-    unpack_states,
-)
+from princomp.engines.spark import tasks
+from princomp.engines.spark.tasks import RowLayout
 from princomp.engines.spark.tiles import Tiles
-from princomp.errors import (
-    ColumnError,
-    NotAvailableError,
-    NotNumericError,
-    ParameterError,
-    ShapeError,
-)
+from princomp.errors import ColumnError, ShapeError
 from princomp.io import Chunk, has_index_name, left_out_notes, row_numbers_note
 
 # Words in notes for types without numbers; others are called by their names in Spark.
@@ -124,17 +113,17 @@ class SparkRows(DistributedRows):
                 "and keeps them",
             )
         columns = [self.array_column().alias("rows"), *self.weights_column()]
-        task = reduce_batches(self.layout, kind, drop, precise)
-        states = self.frame.select(*columns).mapInArrow(task, STATE_COLUMNS)
-        batches = merge_states(states, 8 * self.p**2).toArrow().to_batches()
-        results = [result for _, result in unpack_states(batches)]
+        task = tasks.reduce_batches(self.layout, kind, drop, precise)
+        states = self.frame.select(*columns).mapInArrow(task, tasks.STATE_COLUMNS)
+        batches = tasks.merge_states(states, 8 * self.p**2).toArrow().to_batches()
+        results = [result for _, result in tasks.unpack_states(batches)]
         if not results:
             return PartialResult(kind.empty(self.p), 0, 0)
         return results[0].with_row_in_message()
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Refuse: rows stay with Spark."""
-        raise NotAvailableError(
+        raise errors.NotAvailableError(
             "this needs rows in the memory of this process, but these are on Spark",
             hint="collect them first, if they fit: df.toPandas()",
         )
@@ -167,7 +156,7 @@ class SparkRows(DistributedRows):
         """Return the same rows with the frequencies of a column, which is then not analysed."""
         place = {"parameter": "sample_weight"}
         if not isinstance(weights, str):
-            raise ParameterError(
+            raise errors.ParameterError(
                 f"sample_weight must be the name of a column, got {type(weights).__name__}: rows "
                 "on Spark have no order",
                 place=place,
@@ -227,7 +216,7 @@ class SparkRows(DistributedRows):
             )
         fields = ", ".join(f"`{_quoted(name)}`:{number}" for name in names)
         result_type = f"array<{number}>" if as_array else f"struct<{fields}>"
-        mapped = map_batches(function, self.layout, names, as_array, result_type)
+        mapped = tasks.map_batches(function, self.layout, names, as_array, result_type)
         scores = mapped(self.array_column())
         if as_array:
             return self.frame.withColumn(new_columns[0], scores)
@@ -268,7 +257,7 @@ def rows_of(frame: DataFrame, columns: Sequence[str] = ()) -> SparkRows:
     if are_arrays:
         return _array_rows(frame, value_columns[0], column_types)
     if not value_columns:
-        raise NotNumericError(
+        raise errors.NotNumericError(
             "the frame has no column of numbers, arrays of fractions or vectors, only "
             f"{_quoted_names(column_types)}",
             place={"columns": list(column_types)},
@@ -311,7 +300,7 @@ def _analysed_columns(
     return numeric, False
 
 
-def _not_a_frame(X: object) -> ParameterError:
+def _not_a_frame(X: object) -> errors.ParameterError:
     """The error for an object of Spark that is not a DataFrame, with a hint on how to get one."""
     hint = "give a DataFrame"
     if hasattr(X, "toDF"):
@@ -320,7 +309,7 @@ def _not_a_frame(X: object) -> ParameterError:
     elif hasattr(X, "computePrincipalComponents"):  # a RowMatrix
         hint = 'matrix.rows.map(lambda row: (row.asML(),)).toDF(["features"])'
     problem = f"X must be a DataFrame of Spark, got its {type(X).__name__}"
-    return ParameterError(problem, place={"parameter": "X"}, hint=hint)
+    return errors.ParameterError(problem, place={"parameter": "X"}, hint=hint)
 
 
 def _array_rows(frame: DataFrame, name: str, column_types: dict[str, types.DataType]) -> SparkRows:

@@ -18,15 +18,8 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, functions
 
 from princomp.engines.distributed import PartialResult
-from princomp.engines.spark.tasks import (
-    STATE_COLUMNS,
-    BatchFunction,
-    RowLayout,
-    merge_states,
-    pack_state,
-    reduce_batches,
-    unpack_states,
-)
+from princomp.engines.spark import tasks
+from princomp.engines.spark.tasks import STATE_COLUMNS, RowLayout
 from princomp.linalg import FloatArray
 from princomp.summaries import Moments
 
@@ -57,8 +50,8 @@ class Tiles:
         parts = []
         for number, (i, j) in enumerate(self._pairs):
             frame, layout = self._select(self._groups[i], self._groups[j], complete)
-            task = reduce_batches(layout, Moments, False, False)
-            states = merge_states(frame.mapInArrow(task, STATE_COLUMNS), 8 * layout.p**2)
+            task = tasks.reduce_batches(layout, Moments, False, False)
+            states = tasks.merge_states(frame.mapInArrow(task, STATE_COLUMNS), 8 * layout.p**2)
             number_column = functions.lit(number).cast("int").alias("number")
             parts.append(states.select(number_column, "piece", "state"))
         # Otherwise each product would sum the rows again. On disk: p × p does not fit in memory.
@@ -80,7 +73,7 @@ class Tiles:
         task = _multiply(vectors, self._groups, self._pairs)
         image = np.zeros(vectors.shape)
         batches = self._states.mapInArrow(task, STATE_COLUMNS).toArrow().to_batches()
-        for number, result in unpack_states(batches):
+        for number, result in tasks.unpack_states(batches):
             i, j = (self._groups[group] for group in self._pairs[number])
             image[i] += result.summary[: i.stop - i.start]
             image[j] += result.summary[i.stop - i.start :]
@@ -114,11 +107,11 @@ class Tiles:
 
 def _multiply(
     vectors: FloatArray, groups: list[slice], pairs: list[tuple[int, int]]
-) -> BatchFunction:
+) -> tasks.BatchFunction:
     """Return a function that multiplies tiles by ``vectors``, each one on the diagonal once."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number, result in unpack_states(batches):
+        for number, result in tasks.unpack_states(batches):
             moments: Moments = result.checked().summary
             i, j = pairs[number]
             first_vectors, second_vectors = vectors[groups[i]], vectors[groups[j]]
@@ -129,6 +122,6 @@ def _multiply(
                 top += scatter[:split, :split] @ first_vectors
                 if j == len(groups) - 1:
                     bottom += scatter[split:, split:] @ second_vectors
-            yield from pack_state(number, PartialResult(np.concatenate([top, bottom]), 0, 0))
+            yield from tasks.pack_state(number, PartialResult(np.concatenate([top, bottom]), 0, 0))
 
     return run

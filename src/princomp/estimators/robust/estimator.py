@@ -11,25 +11,10 @@ import numpy.typing as npt
 from scipy import stats
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from princomp.core import (
-    RandomState,
-    array_like,
-    check_parameters,
-    fraction,
-    is_number,
-    number,
-    one_of,
-    open_scores,
-    unequal_variances,
-    whole_number,
-)
+from princomp import core, linalg
 from princomp.errors import ConstantColumnError, ShapeError, counted
-from princomp.estimators.base import (
-    ResultAttribute,
-    TableEstimator,
-    estimator_from_document,
-    refuse_reading_twice,
-)
+from princomp.estimators import base
+from princomp.estimators.base import ResultAttribute, TableEstimator
 from princomp.estimators.robust.mcd import LEVEL
 from princomp.estimators.robust.model import (
     OutlierMap,
@@ -42,22 +27,15 @@ from princomp.estimators.robust.model import (
 )
 from princomp.estimators.robust.robpca import robpca
 from princomp.io import Arrays, Document, rows_of
-from princomp.linalg import (
-    EPS,
-    FloatArray,
-    check_random_state,
-    fix_signs,
-    one_blas_thread,
-    seed_of,
-)
+from princomp.linalg import EPS, FloatArray
 from princomp.summaries import Names, checked_divisors, column_name, leave_out_hint
 
 _CONSTRAINTS = {
-    "n_components": one_of(None) | whole_number(1) | fraction(),
-    "support": number(0.5, 1),
-    "n_directions": whole_number(1),
-    "component_names": one_of("PC", "sklearn"),
-    "scale": one_of(None, "mad") | array_like("one divisor per column"),
+    "n_components": core.one_of(None) | core.whole_number(1) | core.fraction(),
+    "support": core.number(0.5, 1),
+    "n_directions": core.whole_number(1),
+    "component_names": core.one_of("PC", "sklearn"),
+    "scale": core.one_of(None, "mad") | core.array_like("one divisor per column"),
 }
 
 # Standard deviation of normal rows over their median absolute deviation.
@@ -71,8 +49,8 @@ def check_robust_parameters(model: RobustPCA) -> None:
     ------
     ParameterError
     """
-    check_parameters(model, _CONSTRAINTS)
-    check_random_state(model.random_state)
+    core.check_parameters(model, _CONSTRAINTS)
+    linalg.check_random_state(model.random_state)
 
 
 def component_count(n_components: int | float | None, n: int, p: int) -> int | float | None:
@@ -85,10 +63,9 @@ def component_count(n_components: int | float | None, n: int, p: int) -> int | f
     """
     if n < 2:
         raise ShapeError(
-            f"a variance needs at least 2 rows, got n_samples = {n}",
-            hint="pass more rows",
+            f"a variance needs at least 2 rows, got n_samples = {n}", hint="pass more rows"
         )
-    if n_components is None or not is_number(n_components, Integral):
+    if n_components is None or not core.is_number(n_components, Integral):
         return n_components
     limit = min(p, max((n - 1) // 2, 1))
     if n_components > limit:
@@ -218,7 +195,7 @@ class RobustPCA(
         support: float = 0.75,
         n_directions: int = 250,
         scale: str | npt.ArrayLike | None = None,
-        random_state: RandomState = 0,
+        random_state: core.RandomState = 0,
         component_names: str = "PC",
     ) -> None:
         self.n_components = n_components
@@ -250,7 +227,7 @@ class RobustPCA(
         self._schema, self._fitted = schema, fitted
 
         def describe(names: list[str]) -> str | None:
-            unequal = unequal_variances(robust_deviations(rows) ** 2, names)
+            unequal = core.unequal_variances(robust_deviations(rows) ** 2, names)
             return unequal and f"robust {unequal}"
 
         if fitted.scale is None:
@@ -263,11 +240,11 @@ class RobustPCA(
         scale = column_divisors(self.scale, rows, columns)
         state = self.random_state
         rng = np.random.default_rng(
-            seed_of(state) if isinstance(state, np.random.RandomState) else state
+            linalg.seed_of(state) if isinstance(state, np.random.RandomState) else state
         )
         # Medians are subtracted before the division, which would round large numbers.
         medians = np.zeros(rows.shape[1]) if scale is None else np.median(rows, axis=0)
-        with one_blas_thread():
+        with linalg.one_blas_thread():
             components = robpca(
                 rows if scale is None else (rows - medians) / scale,
                 n_components,
@@ -281,7 +258,7 @@ class RobustPCA(
         fit = RobustFit(
             mean=mean,
             scale=scale,
-            axes=components.axes * fix_signs(components.axes)[:, None],
+            axes=components.axes * linalg.fix_signs(components.axes)[:, None],
             variances=components.variances,
             total=components.total,
             score_distances=np.empty(0),
@@ -304,7 +281,7 @@ class RobustPCA(
         ParameterError
             For an iterator, whose rows can be read only once.
         """
-        refuse_reading_twice(X)
+        base.refuse_reading_twice(X)
         return self.fit(X, y).transform(X)
 
     def transform(self, X: Any) -> FloatArray:
@@ -324,7 +301,7 @@ class RobustPCA(
         NotFiniteError
             For an infinite score.
         """
-        scores = open_scores(X, rows_of)  # not of engines
+        scores = core.open_scores(X, rows_of)  # not of engines
         check_dense(scores)
         return self.__fitted_model__().reconstruct(scores)
 
@@ -357,7 +334,7 @@ class RobustPCA(
     def _from_contents(cls, tensors: Arrays, document: Document) -> Self:
         """Restore a model from the contents of a file, all of which are checked."""
         result, parameters = model_from_contents(tensors, document)
-        model = estimator_from_document(cls, parameters, len(result.mean), document)
+        model = base.estimator_from_document(cls, parameters, len(result.mean), document)
         check_robust_parameters(model)
         model._fitted = result
         return model

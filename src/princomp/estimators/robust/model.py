@@ -8,24 +8,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp import __version__
+from princomp import __version__, io
 from princomp.core import FittedModel
 from princomp.engines import DistributedRows
 from princomp.errors import ModelFileError, NotFiniteError, ParameterError
-from princomp.io import (
-    Array,
-    Arrays,
-    Document,
-    Field,
-    Origin,
-    RowData,
-    Schema,
-    Source,
-    json_value,
-    not_finite_error,
-    read_whole,
-    values,
-)
+from princomp.io import Array, Arrays, Document, Field, RowData, Source, values
 from princomp.linalg import EPS, FloatArray, cached_property, frozen, int_or_none
 from princomp.summaries import Names, is_sparse
 
@@ -195,7 +182,7 @@ class RobustModel(FittedModel[RobustFit]):
 def dense_rows(
     data: RowData,
     columns: Names,
-    origin: Origin | None,
+    origin: io.Origin | None,
     *,
     why_dense: str = _WHY_DENSE,
     hint: str = _HINT,
@@ -208,11 +195,11 @@ def dense_rows(
     """
     rows: Any = data
     if isinstance(data, Source) and not isinstance(data, DistributedRows):
-        rows = read_whole(data)
+        rows = io.read_whole(data)
     check_dense(rows, why_dense)
     if not np.isfinite(rows).all():
         error = NotFiniteError("", place={"row": 0})
-        raise not_finite_error(rows, error, columns=columns, origin=origin, hint=hint)
+        raise io.not_finite_error(rows, error, columns=columns, origin=origin, hint=hint)
     return rows
 
 
@@ -236,7 +223,7 @@ def check_dense(rows: object, why_dense: str = _WHY_DENSE) -> None:
 # Largest error of orthonormality; that of computed axes is far smaller.
 _ORTHONORMAL = 1e-6
 
-_SCHEMA = Schema(
+_SCHEMA = io.Schema(
     {
         "estimator": Field(values.TEXT),
         "parameters": Field(
@@ -281,7 +268,7 @@ def model_to_contents(model: RobustModel, parameters: dict[str, Any]) -> tuple[A
     document = _SCHEMA.document(
         result,
         estimator="RobustPCA",
-        parameters={name: json_value(name, value) for name, value in parameters.items()},
+        parameters={name: io.json_value(name, value) for name, value in parameters.items()},
         columns=None if columns is None else list(map(str, columns)),
         id_column=model.schema.id_column,
         na=list(model.schema.na),
