@@ -9,13 +9,7 @@ import numpy as np
 from princomp.engines import as_distributed
 from princomp.errors import ParameterError, ShapeError, counted, warn
 from princomp.linalg import FloatArray, as_floats
-from princomp.summaries import (
-    WEIGHTS,
-    SampleWeight,
-    Weights,
-    check_frequencies,
-    gives_variance,
-)
+from princomp.summaries import WEIGHTS, SampleWeight, Weights, check_frequencies, gives_variance
 
 # Relative difference of two sums of the weights of the same rows, which is due to rounding.
 WEIGHT_TOLERANCE = 1e-9
