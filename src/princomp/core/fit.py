@@ -21,7 +21,6 @@ from princomp.core.routes.moments import SCATTER_SEARCH, few_of_many
 from princomp.core.runs import run_context_of
 from princomp.core.schema import TableSchema
 from princomp.core.weights import (
-    any_other_than_one,
     attach_weights,
     checked_weights,
     warn_of_fractional_weights,
@@ -121,7 +120,7 @@ def fit_rows(
             return fitted
     if run is not None and run.checkpoint is not None:
         request = request._replace(memory=run.checkpoint.limit)
-    weighted = weights is not None and any_other_than_one(weights)
+    weighted = weights is not None and bool((weights != 1.0).any())
     if isinstance(data, DistributedRows):
         weighted = data.has_weights
     filled, left_out = None, 0
@@ -209,14 +208,10 @@ def _in_memory_if_small(source: Source, request: Request) -> Any:
         problem = request.problem(source)
         max_bytes = min(SMALL_TABLE_BYTES, (problem.memory_limit or SMALL_TABLE_BYTES) // 8)
         max_bytes = max(max_bytes, bytes_to_avoid_sketch(problem))
-        if _may_fit(source, max_bytes):
+        n, p = source.shape
+        if n is None or n * p * source.dtype.itemsize <= max_bytes:
             source = read_if_small(source, max_bytes)
     return source.data if isinstance(source, TableSource) else source
-
-
-def _may_fit(source: Source, max_bytes: int) -> bool:
-    """Whether the rows take at most so many bytes, or their number is not known."""
-    return source.rows is None or source.rows * source.p * source.dtype.itemsize <= max_bytes
 
 
 def _nbytes(data: RowData, n: int) -> int:
