@@ -9,7 +9,7 @@ from claims import Finding, check_pca, compare
 from oracle import EPS, LONG, LONG_EPS, divisor_of, svd_of, truth
 
 from princomp import PCA
-from princomp.core.missing import fill_table
+from princomp.core.missing.filled import fill_table
 from princomp.core.missing.methods import TOLERANCE
 from princomp.core.request import Request
 
@@ -39,11 +39,11 @@ def check_missing(model, rows, weights):
     from runs import Fit
 
     request = Request(model.n_components, model.scale, model.center, fill=model.missing)
-    found = fill_table(rows, weights, request)
+    filled = fill_table(rows, weights, request)[0]
     # Rows without any cell are left out, and those of weight zero do not count.
     known, counts = ~np.isnan(rows), np.ones(len(rows), bool) if weights is None else weights > 0
     kept = known.any(axis=1) & counts
-    table, known = found.data[kept[known.any(axis=1) | ~counts]], known[kept]
+    table, known = filled[kept[known.any(axis=1) | ~counts]], known[kept]
     share = None if weights is None else weights[kept]
     changed = (table != rows[kept]) & known
     out = [Finding("a known cell was changed", np.inf if changed.any() else 0.0)]

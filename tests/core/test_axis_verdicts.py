@@ -48,11 +48,9 @@ def test_each_kind_of_verdict(rng):
     cross = verdicts_of(PCA(2).fit(np.vstack([np.eye(3), -np.eye(3)])))
     assert [(verdict.kind, verdict.angle) for verdict in cross] == [("inseparable", 90.0)] * 2
     assert cross[1].partners == ("PC1", "PC3")
-    assert cross[1].reason == "its variance is too close to that of PC1 and PC3"
     alone = verdicts_of(PCA.from_covariance(np.diag([3.0, 1.0]), n_components=1))
     assert alone[0].kind == "untested"
     assert np.isnan(alone[0].angle)
-    assert "not known" in alone[0].reason
 
 
 def test_axes_of_a_sketch_with_large_residuals_are_inaccurate(rng):
@@ -68,7 +66,6 @@ def test_axes_of_a_sketch_with_large_residuals_are_inaccurate(rng):
     assert [one.kind for one in found] == ["solid", "inaccurate", "inaccurate"]
     assert np.isnan([one.angle for one in found[1:]]).all()
     assert not any(one.interpretable or one.bootstrapped or one.partners for one in found[1:])
-    assert found[1].reason == "the error of the fit is too large"
     assert stable_spaces(found) == {}
     assert verdict_lines(found)[1].startswith("inaccurate: PC2 and PC3. The error of the fit")
     note = sketch_note(fitted_model(model).result)
@@ -227,7 +224,6 @@ def test_two_axes_turn_by_45_degrees_where_equal_variances_are_just_rejected():
 def test_the_axis_of_no_variance_is_arbitrary():
     found = verdicts_of(of_variances(2.0, 1.0, 0.0))[-1]
     assert (found.kind, found.angle) == ("below resolution", 90.0)
-    assert found.reason == "its variance is rounding error"
     assert not found.may_be_equal
     (constant,) = verdicts_of(PCA(1).fit(np.ones((5, 3))))
     assert constant.kind == "below resolution"
@@ -399,9 +395,6 @@ def test_axes_that_may_turn_by_any_angle_are_described_in_words():
     near = Verdict("PC1", "unstable", 89.4, bootstrapped=True)
     normal = Verdict("PC1", "unstable", 89.4)
     assert (normal.bootstrapped, normal.may_be_equal) == (False, False)
-    assert normal._replace(angle=89.5).reason == free.reason
-    assert free.reason == "its axis may have any direction in another sample"
-    assert near.reason == "its axis turns by up to 89° in another sample"
     where = "in another sample of independent rows)"
     assert f"(axes may have any direction {where}" in verdict_lines([near, free])[0]
     assert f"(axis within 89° {where}" in verdict_lines([near])[0]

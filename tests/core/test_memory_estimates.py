@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kernels.instruction_sets import kernels_of
-from princomp.core.missing import memory_to_fill
+from princomp.core.missing.filled import memory_to_fill
 from princomp.core.plan import select_route
 from princomp.core.problem import Problem
 from princomp.core.routes import base

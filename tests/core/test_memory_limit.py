@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from helpers import truth
 from princomp import PCA, plan
 from princomp.core import fit as fit_module
-from princomp.core.missing import fill_table
+from princomp.core.missing.filled import fill_table
 from princomp.core.plan import cost_of, select_route
 from princomp.core.problem import Problem
 from princomp.core.request import Request
@@ -363,8 +363,9 @@ def test_streams_are_kept_in_memory_only_within_a_share_of_the_limit(rng):
 def test_rows_are_filled_within_the_limit(rng):
     X = rng.standard_normal((400, 20))
     X[3, 2] = np.nan
-    found = fill_table(Streamed(X, known=False), None, Request(1, fill="em", memory=9 * X.nbytes))
-    np.testing.assert_array_equal(found.data, fill_table(X, None, Request(1, fill="em")).data)
+    request = Request(1, fill="em", memory=9 * X.nbytes)
+    found = fill_table(Streamed(X, known=False), None, request)[0]
+    np.testing.assert_array_equal(found, fill_table(X, None, Request(1, fill="em"))[0])
     with pytest.raises(MemoryLimitError):
         fill_table(Streamed(X, known=False), None, Request(1, fill="em", memory=4 * X.nbytes))
     with pytest.raises(ShapeError, match="weights"):

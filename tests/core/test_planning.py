@@ -169,13 +169,6 @@ def test_a_requested_solver_is_used(solver, shape):
     assert repr(solver) in choice.reason
 
 
-def test_an_unknown_solver_is_refused_with_the_known_ones():
-    with pytest.raises(ParameterError, match="svd_solver='magic' is not known") as caught:
-        select_route(Problem(10, 5, 2, solver="magic"))
-    for name in SOLVERS:
-        assert name in caught.value.hint
-
-
 @pytest.mark.parametrize("n_components", [2, 0.9])
 @pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "auto"])
 def test_the_passes_of_a_fit_are_those_of_its_certificate(rng, solver, n_components):

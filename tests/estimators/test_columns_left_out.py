@@ -356,7 +356,7 @@ def test_the_hint_for_missing_cells_names_empty_columns(frame, tmp_path):
     np.save(tmp_path / "rows.npy", rows)
     with pytest.raises(NotFiniteError) as in_file:
         PCA(2).fit(tmp_path / "rows.npy")
-    assert in_file.value.hint == caught.value.hint
+    assert in_file.value.hint.startswith("leave such rows out")
     with pytest.raises(NotFiniteError) as caught:
         PCA(2).fit(frame[["a", "b", "c"]]).transform(frame[["a", "b", "c"]] * np.nan)
     assert "empty column" not in caught.value.hint

@@ -35,10 +35,8 @@ from .decorators import (
     renamed_parameters as renamed_parameters,
 )
 from .fit import (
-    fit_of_components as fit_of_components,
     fit_summary as fit_summary,
     fit_table as fit_table,
-    truncated_to as truncated_to,
 )
 from .fitted import Fitted as Fitted
 from .fitted_model import (
@@ -49,14 +47,14 @@ from .fitted_model import (
 )
 from .lazy_fit import LazyFit as LazyFit
 from .mergeable_summary import rows_key as rows_key, scatter_fits as scatter_fits
-from .missing import FILL_METHODS as FILL_METHODS, Filled as Filled
+from .missing.filled import FILL_METHODS as FILL_METHODS, Filled as Filled
 from .model_contents import (
     model_from_contents as model_from_contents,
     model_to_contents as model_to_contents,
     save_model as save_model,
 )
 from .plan import Plan as Plan, plan_table as plan_table
-from .problem import SOLVERS as SOLVERS
+from .problem import SOLVERS as SOLVERS, Problem as Problem, RouteChoice as RouteChoice
 from .request import (
     PCAParameters as PCAParameters,
     RandomState as RandomState,

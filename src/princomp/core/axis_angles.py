@@ -93,7 +93,8 @@ def known_spectrum(fitted: Fitted) -> KnownSpectrum | None:
     if len(known) < rank:
         rest = max(0.0, 1.0 - float(known.sum())) / (rank - len(known))
         others, counts = np.append(known, rest), np.append(counts, rank - len(known))
-    n, unseen = fitted.summary.rows, fitted.p - rank if len(known) == rank else None
+    n = fitted.summary.rows
+    unseen = fitted.p - rank if len(known) == rank else None
     equal = _possibly_equal(known, unseen, n - fitted.centred)
     return KnownSpectrum(known, others, counts, n - 1.0, equal)
 

@@ -99,21 +99,6 @@ class Verdict(NamedTuple):
         is_noise = self.kind == "below resolution"
         return not (is_noise or self.bootstrapped) and self.angle >= 90.0
 
-    @property
-    def reason(self) -> str:
-        """Why the verdict was given, in a few words."""
-        if self.kind == "inseparable":
-            return f"its variance is too close to that of {' and '.join(self.partners)}"
-        if self.kind == "below resolution":
-            return "its variance is rounding error"
-        if self.kind == "inaccurate":
-            return "the error of the fit is too large"
-        if self.kind == "untested":
-            return "how far its axis would turn in another sample is not known"
-        if _is_any_direction(self.angle):
-            return "its axis may have any direction in another sample"
-        return f"its axis turns by up to {self.angle:.0f}° in another sample"
-
 
 def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, ...]:
     """Judge the components that a fit kept.

@@ -16,7 +16,7 @@ from princomp.core.context import FitContext, in_safe_range
 from princomp.core.request import Request
 from princomp.core.weights import WEIGHT_TOLERANCE, attach_weights, checked_weights
 from princomp.errors import NotAvailableError, NotFiniteError, ShapeError, warn
-from princomp.io import not_finite_error
+from princomp.io import listed, not_finite_error
 from princomp.linalg import FloatArray, frozen, one_blas_thread
 from princomp.solvers import Images, ImagesOf, Spectrum
 from princomp.summaries import Columns, SampleWeight, Sketch
@@ -113,18 +113,13 @@ class Certificate:
                 "Certificate",
                 f"  largest residual      {worst}",
                 f"  loss of orthogonality {self.orthogonality:.1e}",
-                f"  below resolution      {'component ' * bool(noise)}{_first_eight(noise)}",
-                f"  inseparable           {_first_eight(pairs)}",
+                f"  below resolution      {'component ' * bool(noise)}{listed(noise, 8) or 'none'}",
+                f"  inseparable           {listed(pairs, 8) or 'none'}",
                 f"  missed a larger one   {self.missed_in_words}",
                 f"  passes                {self.passes}",
                 f"  bytes read            {self.bytes_read:,}",
             ]
         )
-
-
-def _first_eight(texts: list[str]) -> str:
-    more = f" and {len(texts) - 8} more" if len(texts) > 8 else ""
-    return f"{', '.join(texts[:8])}{more}" if texts else "none"
 
 
 def certify(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from princomp.core.applied_rule import check_rows_for_rule, counts_rows, draws_from_rows
 from princomp.core.context import FitContext, check_rows
 from princomp.core.fitted import Fitted
-from princomp.core.missing import fill_table, note_on_left_out
+from princomp.core.missing.filled import fill_table
+from princomp.core.missing.left_out import note_on_left_out
 from princomp.core.plan import bytes_to_avoid_sketch, route_of, select_route
 from princomp.core.problem import Problem, RouteChoice
 from princomp.core.request import PCAParameters, Request
@@ -21,14 +21,13 @@ from princomp.core.routes.moments import SCATTER_SEARCH, few_of_many
 from princomp.core.runs import run_context_of
 from princomp.core.schema import TableSchema
 from princomp.core.weights import (
-    any_other_than_one,
     attach_weights,
     checked_weights,
     warn_of_fractional_weights,
     warn_of_sum_of_weights,
 )
 from princomp.engines import DistributedRows, ProgressCallback, RunContext
-from princomp.errors import NotAvailableError, NotFiniteError, PrincompError
+from princomp.errors import NotAvailableError, NotFiniteError
 from princomp.io import (
     DROP_HINT,
     FILL_HINT,
@@ -37,27 +36,16 @@ from princomp.io import (
     Rows,
     Source,
     TableSource,
-    hint_for_missing,
     not_finite_error,
     read_if_small,
     read_whole,
 )
-from princomp.linalg import FloatArray
-from princomp.solvers import Spectrum
 from princomp.summaries import Columns, Extremes, Names, SampleWeight, Weights, stored_bytes
 
 # If the number of rows is unknown, up to this many bytes of rows are read into memory: most
 # tables are smaller, and more routes are available for rows in memory. Where rows would be added
 # to a sketch, more are read: `bytes_to_avoid_sketch`.
 SMALL_TABLE_BYTES = 2**26
-
-
-class TableFit(NamedTuple):
-    """The result of a fit, the schema of its table, and the rows as they were read."""
-
-    result: Fitted
-    schema: TableSchema
-    rows: Rows
 
 
 def fit_table(
@@ -69,8 +57,8 @@ def fit_table(
     progress: ProgressCallback | None = None,
     checkpoint: PathLike | None = None,
     command: dict[str, Any] | None = None,
-) -> TableFit:
-    """Fit a PCA to a table.
+) -> tuple[Fitted, TableSchema, Rows]:
+    """Fit a PCA to a table; return the result, the schema, and the rows as they were read.
 
     Parameters
     ----------
@@ -97,25 +85,14 @@ def fit_table(
     if progress is not None or checkpoint is not None:
         run = run_context_of(rows, weights, request, progress, checkpoint, command)
     try:
-        return TableFit(fit_rows(data, weights, request, columns, run), schema, rows)
+        return fit_rows(data, weights, request, columns, run), schema, rows
     except NotFiniteError as error:
         # Cells are filled from a whole number of components.
         hint = FILL_HINT if request.rule is None else DROP_HINT
-        if isinstance(data, Source) and np.isnan(error.value or 0.0):
-            hint = _hint_for_small(data, columns, hint)
         raise not_finite_error(data, error, columns=columns, origin=origin, hint=hint) from None
     finally:
         if run is not None:
             run.close()
-
-
-def _hint_for_small(source: Source, columns: Names, hint: str) -> str:
-    """Let a hint for missing cells name empty columns, if the rows are few enough to be read."""
-    readable = source.repeatable and source.stored is None
-    if readable and not isinstance(source, DistributedRows) and _may_fit(source, SMALL_TABLE_BYTES):
-        with suppress(PrincompError):
-            return hint_for_missing(read_whole(source, SMALL_TABLE_BYTES), columns, hint)
-    return hint
 
 
 def fit_rows(
@@ -143,7 +120,7 @@ def fit_rows(
             return fitted
     if run is not None and run.checkpoint is not None:
         request = request._replace(memory=run.checkpoint.limit)
-    weighted = weights is not None and any_other_than_one(weights)
+    weighted = weights is not None and bool((weights != 1.0).any())
     if isinstance(data, DistributedRows):
         weighted = data.has_weights
     filled, left_out = None, 0
@@ -231,14 +208,10 @@ def _in_memory_if_small(source: Source, request: Request) -> Any:
         problem = request.problem(source)
         max_bytes = min(SMALL_TABLE_BYTES, (problem.memory_limit or SMALL_TABLE_BYTES) // 8)
         max_bytes = max(max_bytes, bytes_to_avoid_sketch(problem))
-        if _may_fit(source, max_bytes):
+        n, p = source.shape
+        if n is None or n * p * source.dtype.itemsize <= max_bytes:
             source = read_if_small(source, max_bytes)
     return source.data if isinstance(source, TableSource) else source
-
-
-def _may_fit(source: Source, max_bytes: int) -> bool:
-    """Whether the rows take at most so many bytes, or their number is not known."""
-    return source.rows is None or source.rows * source.p * source.dtype.itemsize <= max_bytes
 
 
 def _nbytes(data: RowData, n: int) -> int:
@@ -256,16 +229,13 @@ def fit_summary(
     extremes: Extremes | None = None,
     columns: Names = None,
     dtype: np.dtype[Any] | type[np.floating[Any]] = np.float64,
-    mean_known: bool = True,
-    dropped: int = 0,
-    passes: int = 0,
-    bytes_read: int = 0,
     reason: str = "solved from a kept summary",
     notes: tuple[str, ...] = (),
-    faded_by: float | None = None,
-    weighted: bool = False,
+    **facts: Any,
 ) -> Fitted:
     """Fit a summary without reading rows. The plan gives ``reason``, then ``notes``.
+
+    ``facts`` are further fields of the result, such as ``passes``.
 
     Raises
     ------
@@ -287,52 +257,4 @@ def fit_summary(
     if summary.kind == "Moments" and request.solver == "auto" and few_of_many(problem):
         solver = SCATTER_SEARCH.solver
     choice = RouteChoice(summary.kind.lower(), solver, reason)
-    return replace(
-        _solve(fit, choice, notes, np.dtype(dtype)),
-        problem=problem,
-        passes=passes,
-        bytes_read=bytes_read,
-        dropped=dropped,
-        mean_known=mean_known,
-        faded_by=faded_by,
-        weighted=weighted,
-    )
-
-
-def fit_of_components(
-    axes: FloatArray,
-    variances: FloatArray,
-    total: float,
-    *,
-    mean: FloatArray,
-    column_variances: FloatArray,
-    n_samples: int,
-    reason: str,
-    unit: float,
-    squared: bool,
-) -> Fitted:
-    """Return the result for components (k, p) that another library computed, with its signs.
-
-    Unknown ``column_variances`` (p,) are NaN. ``unit`` is the unit roundoff of the computation;
-    ``squared`` tells whether it formed a covariance matrix, as in :class:`Spectrum`.
-    """
-    k, p = axes.shape
-    scatter = column_variances * (n_samples - 1.0)
-    return Fitted(
-        summary=Columns(float(n_samples), n_samples, mean, np.zeros(p), scatter),
-        spectrum=Spectrum(variances, axes, total, p * unit, squared, missed=None, signs_given=True),
-        k=k,
-        scale=None,
-        centred=True,
-        dtype=np.dtype(np.float64),
-        n_samples=n_samples,
-        problem=Problem(n_samples, p, k),
-        route=RouteChoice("columns", "given", reason),
-    )
-
-
-def truncated_to(fitted: Fitted, k: int, wanted: int | float) -> Fitted:
-    """A fit with only its first ``k`` components, for ``n_components=wanted``."""
-    problem = fitted.problem._replace(n_components=wanted)
-    spectrum = fitted.spectrum.first(k)
-    return replace(fitted, k=k, spectrum=spectrum, decision=None, problem=problem)
+    return replace(_solve(fit, choice, notes, np.dtype(dtype)), problem=problem, **facts)

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from princomp.core import likelihood, mergeable_summary
 from princomp.core.certificate import Certificate, certify
 from princomp.core.context import prepared
-from princomp.core.missing import Filled
+from princomp.core.missing.filled import Filled
 from princomp.core.plan import Plan
 from princomp.core.problem import Problem, RouteChoice
 from princomp.core.routes.base import Summary
@@ -156,12 +156,8 @@ class Fitted:
         NotAvailableError
             If the number of rows is not known.
         """
-        if self.n_samples is None:
-            raise NotAvailableError(
-                "singular values need the number of rows",
-                hint="PCA.from_covariance(C, n_samples=…)",
-            )
-        return frozen(np.sqrt(self.variances) * np.sqrt(self.summary.rows - 1.0))
+        rows = self.row_count("singular values")
+        return frozen(np.sqrt(self.variances) * np.sqrt(rows - 1.0))
 
     @cached_property
     def n_resolved(self) -> int:

@@ -127,13 +127,11 @@ def kind_for(request: Request, p: int) -> Any:
     solver = request.solver
     if solver == "full":
         return Triangle
-    if solver == "covariance_eigh" or (solver == "auto" and p <= SCATTER_COLUMNS):
-        try:
-            check_memory_to_add(request, p)
-        except MemoryLimitError:
-            if solver == "auto" and isinstance(request.n_components, int):
-                return SketchOf(sketch_width(request.n_components, p))
-            raise
+    by_default = solver == "auto" and p <= SCATTER_COLUMNS
+    if by_default and isinstance(request.n_components, int):
+        by_default = scatter_fits(request, p)
+    if solver == "covariance_eigh" or by_default:
+        check_memory_to_add(request, p)
         return Moments
     if solver not in ("auto", "sketch"):
         raise ParameterError(

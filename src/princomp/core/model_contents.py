@@ -14,7 +14,7 @@ import numpy as np
 from princomp import __version__
 from princomp.core.fitted import Fitted
 from princomp.core.fitted_model import PCAModel
-from princomp.core.missing import FILL_METHODS, Filled
+from princomp.core.missing.filled import FILL_METHODS, Filled
 from princomp.core.problem import Problem, RouteChoice
 from princomp.core.request import PCAParameters
 from princomp.core.schema import TableSchema

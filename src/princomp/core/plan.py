@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from princomp.core.context import check_n_components, check_rows
-from princomp.core.missing import memory_to_fill
+from princomp.core.missing.filled import memory_to_fill
 from princomp.core.problem import SOLVERS, Problem, RouteChoice
 from princomp.core.request import PCAParameters, Request
 from princomp.core.routes.base import Cost, Route
@@ -269,8 +269,6 @@ def _requested(problem: Problem) -> Iterator[RouteChoice]:
     ParameterError
     """
     solver, engine = problem.solver, problem.engine
-    if solver not in SOLVERS:
-        raise _refused(solver, "is not known", f"choose one of {', '.join(SOLVERS)}")
     needs_memory = solver in ("arpack", "lanczos", "randomized", "row_gram")
     if problem.in_memory or not needs_memory:
         if solver == "krylov" and not (problem.in_memory or problem.repeatable):

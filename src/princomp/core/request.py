@@ -20,7 +20,7 @@ from princomp.core.constraints import (
     one_of,
     whole_number,
 )
-from princomp.core.missing import FILL_METHODS
+from princomp.core.missing.filled import FILL_METHODS
 from princomp.core.problem import SOLVERS, Problem
 from princomp.engines import DistributedRows
 from princomp.errors import ConstantColumnError, ParameterError

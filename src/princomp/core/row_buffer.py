@@ -118,8 +118,6 @@ class RowBuffer:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A pickle holds the rows, not the storage for more.
-        return _rebuilt, (*self.table(), self.count) if self.count else (None, None, 0)
-
-
-def _rebuilt(rows: Block, weights: Weights, count: int) -> RowBuffer:
-    return RowBuffer().appended(rows, weights, count) if count else RowBuffer()
+        if not self.count:
+            return RowBuffer, ()
+        return RowBuffer().appended, (*self.table(), self.count)

@@ -28,7 +28,7 @@ from princomp.core.mergeable_summary import (
 from princomp.core.request import Request
 from princomp.core.routes.sketch import warn_of_sketch
 from princomp.core.row_buffer import RowBuffer
-from princomp.core.weights import WEIGHT_TOLERANCE, any_other_than_one
+from princomp.core.weights import WEIGHT_TOLERANCE
 from princomp.engines import DistributedRows, drop_incomplete, first_counted_fault, fold
 from princomp.errors import NotAvailableError, ParameterError, ShapeError, counted, warn
 from princomp.linalg import EPS, default_threads, one_blas_thread, slices
@@ -183,11 +183,8 @@ class Stream:
 
     def empty_copy(self) -> Stream:
         """A stream of the same kind that has seen no rows."""
-        stream = copy(self)
-        stream._summary, stream._buffer = self._kind.empty(self.p), RowBuffer()
-        stream.dtype, stream.continued_fits, stream.faded = None, frozenset(), False
-        stream.weighted = stream.sparse = False
-        stream.rows_seen = stream.dropped = stream.bytes_read = stream._merges = 0
+        stream = Stream(self._request, self.p, self._kind.empty(self.p))
+        stream.decay, stream.drop, stream.notes = self.decay, self.drop, self.notes
         return stream
 
     def with_request(self, request: Request) -> Stream:
@@ -253,7 +250,7 @@ class Stream:
         self.dtype = _wider(self.dtype, rows.dtype)
         self.sparse = is_sparse(rows) and (self.sparse or not self.rows_seen)
         self.faded |= self.decay != 1.0
-        self.weighted |= weights is not None and any_other_than_one(weights)
+        self.weighted |= weights is not None and bool((weights != 1.0).any())
         self.rows_seen += n
         self.bytes_read += stored_bytes(rows)
 

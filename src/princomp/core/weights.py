@@ -8,14 +8,8 @@ import numpy as np
 
 from princomp.engines import as_distributed
 from princomp.errors import ParameterError, ShapeError, counted, warn
-from princomp.linalg import FloatArray, as_floats
-from princomp.summaries import (
-    WEIGHTS,
-    SampleWeight,
-    Weights,
-    check_frequencies,
-    gives_variance,
-)
+from princomp.linalg import as_floats
+from princomp.summaries import WEIGHTS, SampleWeight, Weights, check_frequencies, gives_variance
 
 # Relative difference of two sums of the weights of the same rows, which is due to rounding.
 WEIGHT_TOLERANCE = 1e-9
@@ -130,11 +124,6 @@ def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
         )
     check_frequencies(weights)
     return weights
-
-
-def any_other_than_one(weights: FloatArray) -> bool:
-    """Whether not all weights are 1."""
-    return bool((weights != 1.0).any())
 
 
 def check_total_weight(total: float, n: int) -> None:

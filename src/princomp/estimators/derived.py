@@ -18,6 +18,7 @@ from princomp.core import Fitted, Request, TableSchema
 from princomp.errors import NotNumericError, ParameterError, ShapeError, invalid_value
 from princomp.linalg import FloatArray
 from princomp.rules import Rule, for_fraction
+from princomp.solvers import Spectrum
 from princomp.summaries import Columns, Moments, Sketch, Triangle, check_order_of_labels
 
 if TYPE_CHECKING:
@@ -231,16 +232,20 @@ def _fit_of_sklearn(model: Any) -> Fitted:
         column_variances = variances @ axes**2 if complete else np.full(p, np.nan)
     # scikit-learn decomposes float32 rows in float32: by an SVD, except for one of its solvers.
     dtype, solver = model.components_.dtype, getattr(model, "_fit_svd_solver", "")
-    return core.fit_of_components(
-        axes,
-        variances,
-        total,
-        mean=np.asarray(model.mean_, dtype=np.float64),
-        column_variances=column_variances,
+    squared = dtype != np.float32 or solver == "covariance_eigh"
+    roundoff = p * float(np.finfo(dtype).eps)
+    mean, scatter = np.asarray(model.mean_, dtype=np.float64), column_variances * (n - 1.0)
+    reason = f"fitted by sklearn.decomposition.{type(model).__name__}"
+    return Fitted(
+        summary=Columns(float(n), n, mean, np.zeros(p), scatter),
+        spectrum=Spectrum(variances, axes, total, roundoff, squared, missed=None, signs_given=True),
+        k=k,
+        scale=None,
+        centred=True,
+        dtype=np.dtype(np.float64),
         n_samples=n,
-        reason=f"fitted by sklearn.decomposition.{type(model).__name__}",
-        unit=float(np.finfo(dtype).eps),
-        squared=dtype != np.float32 or solver == "covariance_eigh",
+        problem=core.Problem(n, p, k),
+        route=core.RouteChoice("columns", "given", reason),
     )
 
 
@@ -274,7 +279,10 @@ def truncated(self: P, n_components: int | float | str | Rule | None) -> P:
             k = for_fraction(fitted.rates, k)
         if isinstance(k, int) and k <= fitted.k:
             wanted = n_components if isinstance(n_components, float) else k
-            return _copy_with(self, core.truncated_to(fitted, k, wanted), n_components=n_components)
+            problem = fitted.problem._replace(n_components=wanted)
+            spectrum = fitted.spectrum.first(k)
+            fitted = replace(fitted, k=k, spectrum=spectrum, decision=None, problem=problem)
+            return _copy_with(self, fitted, n_components=n_components)
     return _refitted(self, n_components=n_components)
 
 

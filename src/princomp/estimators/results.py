@@ -142,7 +142,7 @@ def impute(self: PCA, X: Any) -> Any:
             place={"parameter": "missing"},
             hint="fit with missing='em' or missing='nipals' and a number of components",
         )
-    data, _, origin = model.open(X)
+    data, _, origin = model.schema.open(X)
 
     def fill(rows: Any, first: int) -> FloatArray:
         if is_sparse(rows):

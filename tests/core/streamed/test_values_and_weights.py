@@ -181,17 +181,6 @@ class Unread(Source):
         return self.chunks()
 
 
-@pytest.mark.parametrize("limit", [0, 2**26])
-def test_the_hint_names_empty_columns_of_a_file_only_if_it_is_small(
-    limit, table, tmp_path, streamed, monkeypatch
-):
-    monkeypatch.setattr(fit_module, "SMALL_TABLE_BYTES", limit)
-    table[:, 2] = np.nan
-    with pytest.raises(NotFiniteError) as caught:
-        PCA(2).fit(save(tmp_path / "x.npy", table))
-    assert ("empty column 2" in caught.value.hint) is (limit > 0)
-
-
 def test_the_hint_for_sparse_batches_names_no_column(table):
     table[:, 2] = np.nan
     parts = [sp.csr_array(part) for part in np.array_split(table, 3)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,8 @@ from princomp.engines import DistributedRows
 from princomp.errors import (
     DataError,
     MemoryLimitError,
-    NotFiniteError,
     ParameterError,
-    ShapeError,
     counted,
-    row_words,
     warn,
 )
 from princomp.io import RowData, Source, listed, read_whole
@@ -39,6 +36,7 @@ from princomp.summaries import (
     check_weights,
     column_name,
     divisors,
+    first_not_finite,
     is_sparse,
 )
 
@@ -108,19 +106,12 @@ class Filled:
         )
 
 
-class FilledTable(NamedTuple):
-    """Rows without missing cells, their weights, what was filled, and rows that were left out."""
-
-    data: Any
-    weights: Weights
-    filled: Filled
-    left_out: int = 0
-
-
 def fill_table(
     data: RowData, weights: Weights, request: Request, names: Names = None
-) -> FilledTable:
+) -> tuple[Any, Weights, Filled, int]:
     """Fill every missing cell, in a copy if there are any; rows without any cell are left out.
+
+    Return the rows, their weights, what was filled, and the number of rows that were left out.
 
     Parameters
     ----------
@@ -141,18 +132,16 @@ def fill_table(
     NotFiniteError
         For an infinite value.
     ShapeError
-        For k beyond min(n, p), or weights whose sum is at most 1.
+        For weights whose sum is at most 1, or not one for each row.
     DataError
         If a column has too few cells, no row has any, or squares of the values are out of range.
     """
-    method, k = request.fill, request.n_components
+    method = request.fill
     assert method is not None
-    assert isinstance(k, int)  # the request was checked
     nothing_filled = Filled(method, 0, 0.0, 0, 0, True, 0.0, 0.0)
     if is_sparse(data) and not np.isnan(data.data).any():
-        return FilledTable(data, weights, nothing_filled)
+        return data, weights, nothing_filled, 0
     data = _in_memory(data, method, request.memory)
-    _check_n_components(k, data.shape, weights, method)
     missing = _missing_cells(data, weights, names)
     empty = missing.all(axis=1)  # nothing can be estimated from such rows
     if weights is not None:
@@ -164,7 +153,7 @@ def fill_table(
     missing_used, used_weights = missing[used], None if weights is None else weights[used]
     cells = int(np.count_nonzero(missing_used))
     if not cells:
-        return FilledTable(data, weights, nothing_filled, left_out)
+        return data, weights, nothing_filled, left_out
     if used_weights is not None:
         check_total_weight(float(used_weights.sum()), len(used_weights))
     table = data[used].astype(np.float64)
@@ -178,25 +167,25 @@ def fill_table(
     out = data.copy()
     out[used] = table.astype(data.dtype)
     out[np.isnan(out)] = 0.0  # rows of weight zero, which do not count
-    return FilledTable(out, weights, filled, left_out)
+    return out, weights, filled, left_out
 
 
 def _fill_cells(
-    table: FloatArray,
-    missing: NDArray[np.bool_],
-    weights: Weights,
-    request: Request,
-    names: Names,
+    table: FloatArray, missing: NDArray[np.bool_], weights: Weights, request: Request, names: Names
 ) -> Convergence:
     """Fill the missing cells of a float64 table in place; every weight is positive."""
     method, k = request.fill, request.n_components
     assert method is not None
-    assert isinstance(k, int)
+    assert isinstance(k, int)  # the request was checked
     k = min(k, *table.shape)  # rows of weight zero, or without known cells, were left out
     _refuse_extreme_values(table, missing, weights, method)
     known = _known_columns(table, missing, weights)
     mean = np.asarray(known.mean) if request.center else np.zeros(table.shape[1])
-    constant = _constant_columns(known, mean, scaled=isinstance(request.scale, str))
+    # Constant columns are filled with their mean: rounding would make them vary, and scaling would
+    # magnify it. Without centring and scaling, only columns of zeros are constant.
+    constant: NDArray[np.bool_] = known.column_scatter == 0
+    if not isinstance(request.scale, str):
+        constant &= known.mean == mean
     holes = missing & ~constant
     np.copyto(table, known.mean, where=missing)
     if method == "nipals":
@@ -239,69 +228,23 @@ def _missing_cells(rows: FloatArray, weights: Weights, names: Names) -> NDArray[
         if weights is not None:
             infinite[weights[part] == 0] = False
         if infinite.any():
-            first, column = (int(i) for i in np.argwhere(infinite)[0])
-            row, name = part.start + first, column_name(names, column)
-            raise NotFiniteError(
-                f"Input X contains infinity: {rows[row, column]:g} at "
-                f"{row_words(row)}, column {name!r}",
-                place={"row": row, "column": name},
-                hint="clip or remove the infinite values; only NaN marks a missing cell",
-            )
+            error = first_not_finite(np.where(infinite, rows[part], 0.0))
+            error.place["row"] += part.start
+            raise error
     used = slice(None) if weights is None else weights > 0
     n_known = np.count_nonzero(~missing[used], axis=0)
     too_few = np.flatnonzero(n_known < 2)
     # Without missing cells there is nothing to estimate: a table of one row is refused by the fit.
     if too_few.size and missing[used].any():
-        raise _too_few_cells(n_known, too_few, len(missing[used]), names)
+        shown = (f"column {column_name(names, column)!r} ({n_known[column]})" for column in too_few)
+        raise DataError(
+            f"too few of {len(missing[used]):,} cells are known to estimate the others: "
+            f"{listed(shown, limit=5)}",
+            place={"columns": [column_name(names, column) for column in too_few]},
+            hint="leave out these columns, all of which the place of this error names; a column "
+            "needs at least two known cells",
+        )
     return missing
-
-
-def _too_few_cells(
-    n_known: NDArray[np.intp], too_few: NDArray[np.intp], n: int, names: Names
-) -> DataError:
-    """Make the error for columns that hold too few of n cells to be filled."""
-    columns = [column_name(names, column) for column in too_few]
-    needed = "a column needs at least two known cells"
-    if len(columns) == 1:
-        (name,) = columns
-        return DataError(
-            f"column {name!r} holds {n_known[too_few].item()} of {n} cells, too few to estimate "
-            "the others",
-            place={"column": name},
-            hint=f"leave the column out; {needed}",
-        )
-    shown = (f"column {column_name(names, column)!r} ({n_known[column]})" for column in too_few)
-    where = "the place of this error names all, and " if len(columns) > 5 else ""
-    return DataError(
-        f"{len(columns):,} columns hold too few of {n} cells to estimate the others: "
-        f"{listed(shown, limit=5)}",
-        place={"columns": columns},
-        hint=f"leave the columns out; {where}{needed}",
-    )
-
-
-def _constant_columns(known: Columns, mean: FloatArray, *, scaled: bool) -> NDArray[np.bool_]:
-    """Mark the columns (p,) that are filled with their mean, not from components.
-
-    Rounding would make constant columns vary, and scaling would magnify it. Without centring and
-    scaling, only columns of zeros are constant.
-    """
-    constant: NDArray[np.bool_] = known.column_scatter == 0
-    return constant if scaled else constant & (known.mean == mean)
-
-
-def _check_n_components(k: int, shape: tuple[int, ...], weights: Weights, method: str) -> None:
-    """Refuse more components than a table has, where a row of weight 2 counts twice."""
-    n, p = shape
-    rows = n if weights is None else max(n, np.floor(weights.sum() + 1e-9))
-    max_k = int(min(rows, p))
-    if k > max_k:
-        raise ShapeError(
-            f"n_components={k} must be between 0 and min(n_samples, n_features)={max_k} with "
-            f"svd_solver='full' and missing={method!r}",
-            place={"parameter": "n_components"},
-            hint=f"set n_components from 0 to {max_k}",
-        )
 
 
 def _refuse_extreme_values(
