@@ -22,10 +22,10 @@ from princomp.linalg import (
 _MAX_THREADS = 8
 
 
-def tridiagonalise(matrix: FloatArray, *, threads: int | None = None) -> Tridiagonal | None:
+def tridiagonalise(matrix: FloatArray, *, threads: int | None = None) -> Tridiagonal:
     """Reduce a symmetric float64 matrix (n, n), n > 1, to tridiagonal form.
 
-    Without compiled kernels LAPACK does the work; return None if it fails.
+    Without compiled kernels LAPACK does the work.
 
     Parameters
     ----------
