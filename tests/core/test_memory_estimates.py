@@ -89,7 +89,7 @@ def test_a_search_is_given_up_only_for_a_route_that_fits_the_limit(n, p, route):
     centred = SimpleNamespace(
         summary=summary,
         count=SimpleNamespace(exact=3),
-        rows=SimpleNamespace(vectors_at_once=16),
+        rows=SimpleNamespace(lowest_dtype=np.float32),
     )
     rule, abandoned = _successor(problem, centred)
     assert rule is not None

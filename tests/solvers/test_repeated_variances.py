@@ -222,8 +222,8 @@ def test_the_start_has_directions_that_the_sample_lacks(k, rng):
     X[:, 7] = 0.0  # as if every sampled row had the same value
     columns = Columns.of(X)
     rows = centre_rows(X, columns.mean, columns.mean_low, columns.column_scatter, None, None)
-    start = find_warm_start(rows, k, tol=EPS, rng=rng).start
-    assert start.shape == (50, search_block_width(k, rows.vectors_at_once))
+    _, start = find_warm_start(rows, k, tol=EPS, rng=rng)
+    assert start.shape == (50, search_block_width(k, rows.lowest_dtype))
     share = np.linalg.norm(start[7]) / np.linalg.norm(start)
     # A tenth of what a random block has.
     assert share > 0.01 * np.sqrt(1 / 50)
@@ -233,7 +233,7 @@ def test_a_start_that_is_random_in_part_misses_a_larger_variance_more_easily(rng
     X = rng.standard_normal((400, 300))
     columns = Columns.of(X)
     rows = centre_rows(X, columns.mean, columns.mean_low, columns.column_scatter, None, None)
-    start = find_warm_start(rows, 5, tol=EPS, rng=rng).start
+    _, start = find_warm_start(rows, 5, tol=EPS, rng=rng)
     found, _ = search_rows(rows, columns, 5, tol=0.0, rng=rng, start=start)
     assert found.missed >= 10 * miss_probability(300, start.shape[1], 4 * EPS)
     rough, _ = search_rows(rows, columns, 5, tol=1e-2, rng=rng, start=start)

@@ -277,8 +277,8 @@ def _rows_for_a_sample(rng, strong):
 def test_a_sample_predicts_whether_few_directions_dominate(rng):
     for strong, low, high in ((1, 25, np.inf), (5, 0, 12)):
         _, _, sample = _rows_for_a_sample(rng, strong)
-        warm_start = find_warm_start(sample, 5, tol=0.0, rng=np.random.default_rng(0))
-        assert low <= warm_start.products_left <= high
+        products_left, _ = find_warm_start(sample, 5, tol=0.0, rng=np.random.default_rng(0))
+        assert low <= products_left <= high
     assert AbandonRule(20).should_skip(31.0)
     assert not AbandonRule(20).should_skip(30.0)
     assert not AbandonRule(20).should_skip(np.inf)
@@ -288,7 +288,7 @@ def test_no_products_are_left_after_a_sample_that_was_searched_to_the_end(rng):
     X = rng.standard_normal((200, 3)) @ rng.standard_normal((3, 50))
     columns = Columns.of(X)
     sample = centre_rows(X, columns.mean, columns.mean_low, columns.column_scatter, None, None)
-    assert find_warm_start(sample, 3, tol=1e-9, rng=rng).products_left == 0.0
+    assert find_warm_start(sample, 3, tol=1e-9, rng=rng)[0] == 0.0
 
 
 @pytest.mark.parametrize("shape", [(300, 200), (100, 300)])
@@ -307,7 +307,7 @@ def test_a_search_in_rows_of_any_magnitude_finds_the_same_axes(shape, rng):
 @pytest.mark.parametrize("k", [5, 10])
 def test_a_search_from_a_warm_start_takes_fewer_products(k, rng):
     columns, rows, sample = _rows_for_a_sample(rng, 12)
-    start = find_warm_start(sample, k, tol=0.0, rng=np.random.default_rng(0)).start
+    _, start = find_warm_start(sample, k, tol=0.0, rng=np.random.default_rng(0))
     cold, products = search_rows(rows, columns, k, tol=0.0, rng=np.random.default_rng(0))
     warm, fewer = search_rows(rows, columns, k, tol=0.0, rng=np.random.default_rng(0), start=start)
     assert fewer < products

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from helpers import EPS, EPS32
 from princomp.linalg import CACHE_LINE
+from princomp.solvers import search_block_width
 from princomp.summaries import Columns, Moments, SketchOf
 from princomp.summaries.dense_rows import DenseRows
 from princomp.summaries.moments import sparse_sums
@@ -167,7 +168,8 @@ def test_as_many_vectors_are_multiplied_at_once_as_fill_a_cache_line():
         )
         dense = DenseRows.of(data, zero, zero, None, None)
         for rows in (plain, divided, dense):
-            assert rows.vectors_at_once * rows.lowest_dtype.itemsize == CACHE_LINE
+            width = search_block_width(1, rows.lowest_dtype)
+            assert width * rows.lowest_dtype.itemsize == CACHE_LINE
         assert (plain.lowest_dtype, divided.lowest_dtype) == (dtype, np.float64)
 
 

@@ -13,10 +13,10 @@ from princomp.linalg import CACHE_LINE, FloatArray, aligned, empty, for_each
 _MAX_THREADS = 8
 
 
-def tridiagonalise(matrix: FloatArray, *, threads: int | None = None) -> linalg.Tridiagonal | None:
+def tridiagonalise(matrix: FloatArray, *, threads: int | None = None) -> linalg.Tridiagonal:
     """Reduce a symmetric float64 matrix (n, n), n > 1, to tridiagonal form.
 
-    Without compiled kernels LAPACK does the work; return None if it fails.
+    Without compiled kernels LAPACK does the work.
 
     Parameters
     ----------

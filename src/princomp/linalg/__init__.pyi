@@ -11,7 +11,6 @@ from .arrays import (
     binary_exponent as binary_exponent,
     column_sums as column_sums,
     compensated_sum as compensated_sum,
-    divided as divided,
     eigh as eigh,
     eigh_top as eigh_top,
     fix_signs as fix_signs,

@@ -181,18 +181,13 @@ class Tridiagonal(NamedTuple):
     factors: FloatArray
 
 
-def tridiagonal(matrix: FloatArray) -> Tridiagonal | None:
-    """Reduce a symmetric float64 matrix (n, n), n > 1; return None if LAPACK fails.
-
-    It runs on the current number of BLAS threads.
-    """
+def tridiagonal(matrix: FloatArray) -> Tridiagonal:
+    """Reduce a symmetric float64 matrix (n, n), n > 1, on the current number of BLAS threads."""
     size = int(scipy.linalg.lapack.dsytrd_lwork(len(matrix), lower=1)[0])
     # The transpose is the same matrix, in the memory order that LAPACK accepts without a copy.
-    reduced, diagonal, off_diagonal, factors, failed = scipy.linalg.lapack.dsytrd(
+    reduced, diagonal, off_diagonal, factors, _ = scipy.linalg.lapack.dsytrd(
         matrix.T, lower=1, lwork=size
     )
-    if failed:
-        return None
     return Tridiagonal(diagonal, off_diagonal, below_diagonal(reduced), factors)
 
 
@@ -204,12 +199,10 @@ def below_diagonal(matrix: FloatArray) -> FloatArray:
 
 def svd(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Thin singular value decomposition ``U, s, Vt``."""
-    try:
-        with reproducible_blas(min(matrix.shape)):
-            u, s, vt = np.linalg.svd(matrix, full_matrices=False)
-    except np.linalg.LinAlgError:
-        # gesdd may fail where gesvd converges (scikit-learn issue 7113).
-        u, s, vt = scipy.linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
+    with reproducible_blas(min(matrix.shape)), suppress(np.linalg.LinAlgError):
+        return np.linalg.svd(matrix, full_matrices=False)
+    # gesdd may fail where gesvd converges (scikit-learn issue 7113).
+    u, s, vt = scipy.linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
     return u, s, vt
 
 
@@ -221,12 +214,6 @@ def as_floats(values: object, name: str) -> FloatArray:
     ParameterError
         If they are not real numbers.
     """
-    if "complex" in str(dtype := getattr(values, "dtype", "")):
-        raise ParameterError(
-            f"{name} must hold real numbers, got {dtype}",
-            place={"parameter": name},
-            hint="give a real number, or an array of them",
-        )
     try:
         array = np.asarray(unmasked(values))
         # NumPy would convert text such as "1", and times.
@@ -238,7 +225,7 @@ def as_floats(values: object, name: str) -> FloatArray:
         raise ParameterError(
             f"{name} must hold numbers: {error}",
             place={"parameter": name},
-            hint="give a number, or an array of numbers",
+            hint="give a real number, or an array of them",
         ) from None
 
 
@@ -288,12 +275,6 @@ def added_with_outer(
 
 def _panels(size: int) -> list[slice]:
     return slices(size, max(1, _PANEL // max(size, 1)))
-
-
-def divided(matrix: FloatArray, divisor: FloatArray) -> FloatArray:
-    """``D⁻¹ matrix D⁻¹`` for the diagonal matrix D of the divisors."""
-    # Two divisions: the product of two divisors could overflow or underflow.
-    return matrix / divisor[:, None] / divisor
 
 
 def reproducible_blas(order: int) -> AbstractContextManager[None]:

@@ -21,7 +21,7 @@ from princomp.linalg import (
     FloatArray,
     Tridiagonal,
     eigh,
-    map_in_order,
+    for_each,
     one_blas_thread,
     reproducible_blas,
     squares_over,
@@ -229,8 +229,6 @@ def _reduced(matrix: FloatArray, k: VectorCount) -> tuple[FloatArray, FloatArray
         matrix = np.ldexp(matrix, -power)
     size = len(matrix)
     reduced = tridiagonalise(matrix) if size >= MIN_ORDER_FOR_THREADS else tridiagonal(matrix)
-    if reduced is None:
-        return None
     diagonal, off_diagonal = reduced.diagonal, reduced.off_diagonal
     if k is None or (isinstance(k, int) and k > _FEW_SHARE * size):
         values, vectors, failed = lapack.dstevd(diagonal, off_diagonal)
@@ -241,29 +239,26 @@ def _reduced(matrix: FloatArray, k: VectorCount) -> tuple[FloatArray, FloatArray
             return None
         count = k(np.ldexp(values[::-1], power)) if callable(k) else k
         found = _of_tridiagonal(diagonal, off_diagonal, min(count, size))
-    # The transformation leaves the first entry of each vector as it is.
-    if found is None or (found.size and not _transform_back(reduced, found[1:])):
+    if found is None:
         return None
+    if found.size:  # the transformation leaves the first entry of each vector as it is
+        _transform_back(reduced, found[1:])
     return np.ldexp(values[::-1], power), found.T[::-1]
 
 
-def _transform_back(reduced: Tridiagonal, vectors: FloatArray) -> bool:
-    """Transform eigenvectors (size − 1, k) back in place; return False if LAPACK fails."""
+def _transform_back(reduced: Tridiagonal, vectors: FloatArray) -> None:
+    """Transform eigenvectors (size − 1, k) back in place."""
     count = vectors.shape[1]
     step = -(-count // -(-count // _VECTORS_PER_TASK))
 
-    def transform(start: int) -> bool:
+    def transform(start: int) -> None:
         some = vectors[:, start : start + step]
         workspace = 64 * some.shape[1] + 65 * 64  # LAPACK's largest panels, and their triangle
-        some[:], _, failed = lapack.dormqr(
-            "L", "N", reduced.reflectors, reduced.factors, some, workspace
-        )
-        return not failed
+        reflectors, factors = reduced.reflectors, reduced.factors
+        some[:], _, _ = lapack.dormqr("L", "N", reflectors, factors, some, workspace)
 
     with one_blas_thread():
-        return all(
-            list(map_in_order(transform, range(0, count, step), None if count > step else 1))
-        )
+        for_each(transform, range(0, count, step), None if count > step else 1)
 
 
 def _of_tridiagonal(diagonal: FloatArray, off_diagonal: FloatArray, k: int) -> FloatArray | None:

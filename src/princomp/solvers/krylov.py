@@ -73,8 +73,6 @@ class Images:
 
     def merge(self, other: Images) -> Images:
         """Add the images of other rows."""
-        if not (self.rows and other.rows):
-            return self if self.rows else other
         return Images(self.rows + other.rows, self.image + other.image)
 
 
@@ -94,11 +92,6 @@ class ImagesOf:
     def of(self, block: Block, weights: Weights = None, *, precise: bool = False) -> Images:
         """Images of a block (m, p), dense or CSR."""
         return self.add(self.empty(block.shape[1]), block, weights, precise=precise)
-
-    @staticmethod
-    def adds_in_place(p: int, *, sparse: bool = False) -> bool:
-        """Whether blocks are added in place: always."""
-        return True
 
     def add(
         self, images: Images, block: Block, weights: Weights = None, *, precise: bool = False

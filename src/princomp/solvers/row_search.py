@@ -8,11 +8,11 @@ larger than n.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from princomp.linalg import FloatArray
+from princomp.linalg import CACHE_LINE, FloatArray
 from princomp.solvers import ritz
 from princomp.solvers.bases import orthonormal
 from princomp.solvers.dense import roundoff_of_images
@@ -28,7 +28,7 @@ from princomp.summaries import CentredRows, Columns, DenseRows
 # at once, and 8, 6 and 5 products and 207, 167 and 237 ms in float32, which multiplies 16. Sparse
 # 100,000 × 20,000 rows in float64 with 8, 16 and 24 vectors take 30, 22 and 19 products of 15, 28
 # and 42 ms.
-_DEFAULT_STEP, _COMPONENTS_PER_BLOCK = 16, 32
+_COMPONENTS_PER_BLOCK = 32
 # The search space has room for _WIDE_ROOM vectors, or for _WIDE_NUMBERS numbers if that is less.
 _WIDE_ROOM, _WIDE_NUMBERS = 640, 2**23
 # If p is at least this many times n, vectors have one entry per row even if AᵀA is multiplied in
@@ -77,7 +77,7 @@ def search_rows(
     abandon : callable, optional
         See :func:`~princomp.solvers.lanczos.lanczos`.
     start : ndarray of shape (p, :func:`search_block_width`), optional
-        First block of a search by vectors with one entry per column; see :class:`WarmStart`.
+        First block of a search by vectors with one entry per column; see :func:`find_warm_start`.
     """
     n, p = rows.shape
     unit = _unit_of(rows, tol)
@@ -89,7 +89,7 @@ def search_rows(
     fused = isinstance(rows, DenseRows) and rows.fused and p < _SHORT * n
     on_rows = p > n and not fused
     length = n if on_rows else p
-    width = search_block_width(k, rows.vectors_at_once)
+    width = search_block_width(k, rows.lowest_dtype)
     images = rows.row_images if on_rows else rows.images
     pairs = lanczos_without_constants(
         (lambda block: images(block.astype(rows.lowest_dtype))) if low_precision else images,
@@ -164,9 +164,9 @@ def tolerance(rows: CentredRows, tol: float) -> float:
     return max(tol, ritz.FEWEST_UNITS * _unit_of(rows, tol))
 
 
-def search_block_width(k: int, step: int = _DEFAULT_STEP) -> int:
-    """Number of vectors in a block, for products that multiply ``step`` vectors at once."""
-    return step * -(-k // _COMPONENTS_PER_BLOCK)
+def search_block_width(k: int, dtype: DTypeLike = np.float32) -> int:
+    """Number of vectors in a block, for products that multiply a cache line of numbers at once."""
+    return CACHE_LINE // np.dtype(dtype).itemsize * -(-k // _COMPONENTS_PER_BLOCK)
 
 
 def max_search_vectors(side: int, k: int) -> int:
@@ -180,21 +180,6 @@ def max_search_vectors(side: int, k: int) -> int:
 # flat, that of a sample is flat too, and directions that dominate clearly also do so in a sample.
 
 
-class WarmStart(NamedTuple):
-    """Result of a search with a sample of the rows.
-
-    Parameters
-    ----------
-    products_left : float
-        Forecast of further products; infinity if there is no forecast.
-    start : ndarray of shape (p, width)
-        First block for the search with all rows.
-    """
-
-    products_left: float
-    start: FloatArray
-
-
 def sample_step(rows: int, columns: int) -> int | None:
     """Return the step from one sampled row to the next; None if the sample would be too large."""
     step = rows * _COLUMNS_PER_ROW // columns
@@ -203,13 +188,20 @@ def sample_step(rows: int, columns: int) -> int | None:
 
 def find_warm_start(
     sample: CentredRows, k: int, *, tol: float, rng: np.random.Generator
-) -> WarmStart:
+) -> tuple[float, FloatArray]:
     """Search with a few products of a sample (m, p), centred by the mean of all rows.
 
     Parameters are those of :func:`search_rows`.
+
+    Returns
+    -------
+    products_left : float
+        Forecast of further products; infinity if there is no forecast.
+    start : ndarray of shape (p, width)
+        First block for the search with all rows.
     """
     p = sample.shape[1]
-    width, forecast = min(search_block_width(k, sample.vectors_at_once), p), np.inf
+    width, forecast = min(search_block_width(k, sample.lowest_dtype), p), np.inf
 
     def abandon(products_left: float, products: int) -> bool:
         nonlocal forecast
@@ -232,4 +224,4 @@ def find_warm_start(
     start = np.hstack([pairs.vectors @ mixed, more])
     # Directions may be missing in the sample: add a random part to every vector.
     start += _RANDOM * np.sqrt(k / p) * rng.standard_normal(start.shape)
-    return WarmStart(0.0 if pairs.converged else forecast, start)
+    return 0.0 if pairs.converged else forecast, start

@@ -62,8 +62,13 @@ def _rows_of(numbers: int, columns: int) -> int:
 
 
 def is_added_in_place(kind: object, columns: int, *, sparse: bool) -> bool:
-    """Whether blocks are added to a summary of this kind in place instead of merged into it."""
-    return hasattr(kind, "adds_in_place") and bool(kind.adds_in_place(columns, sparse=sparse))
+    """Whether blocks are added to a summary of this kind in place instead of merged into it.
+
+    They are if it has ``add``, unless it decides by ``adds_in_place``.
+    """
+    if hasattr(kind, "adds_in_place"):
+        return bool(kind.adds_in_place(columns, sparse=sparse))
+    return hasattr(kind, "add")
 
 
 def blocks_per_task(rows: int, columns: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -49,10 +49,14 @@ class Joined(NamedTuple):
     delta_weight: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Centred:
     """Base class of summaries with a mean; see :class:`~princomp.summaries.Moments`."""
 
-    __slots__ = ()
+    rows: float
+    count: int
+    mean: FloatArray
+    mean_low: FloatArray
 
     # Rows per block.
     block_rows = staticmethod(block_rows)
@@ -62,21 +66,24 @@ class Centred:
     # Summaries of two kinds are merged as the kind with less detail of the scatter; see
     # `_merged_as_kind`.
     detail = 0
-    # Errors (p,) of the column scatters due to removed rows; see `_lost_by_removing`.
-    lost: FloatArray | None = None
 
-    rows: float
-    count: int
-    mean: FloatArray
-    mean_low: FloatArray
-    centred: bool
-    unit: float
-
-    if TYPE_CHECKING:
+    if TYPE_CHECKING:  # attributes of all subclasses
 
         @property
         def column_scatter(self) -> FloatArray:
             """Diagonal of the scatter (p,)."""
+
+        @property
+        def centred(self) -> bool:
+            """Whether the scatter is about the mean, not about the origin."""
+
+        @property
+        def unit(self) -> float:
+            """Unit roundoff of the least precise product in the scatter."""
+
+        @property
+        def lost(self) -> FloatArray | None:
+            """Errors (p,) of the column scatters due to removed rows; see `_lost_by_removing`."""
 
     @property
     def p(self) -> int:
@@ -99,7 +106,7 @@ class Centred:
     @property
     def kind(self) -> str:
         """Name of this kind of summary in messages, the same on any device."""
-        return type(self).__name__
+        return type(self).__name__.removeprefix("Device")
 
     def to_host(self) -> Any:
         """Return the summary with its arrays in this process's memory."""
@@ -311,7 +318,7 @@ class OnDevice(Centred):
 
 def as_kind(kind: type[Kind], summary: Centred, **changes: Any) -> Kind:
     """Return a summary as class ``kind``, with its fields except for those in ``changes``."""
-    names = {field.name for field in fields(kind)} - changes.keys()  # type: ignore[arg-type]
+    names = {field.name for field in fields(kind)} - changes.keys()
     return kind(**{name: getattr(summary, name) for name in names}, **changes)
 
 

@@ -52,14 +52,10 @@ class Columns(Centred):
         Σ w (x − mean)² of each column.
     """
 
-    rows: float
-    count: int
-    mean: FloatArray
-    mean_low: FloatArray
     column_scatter: FloatArray
     centred: bool = True
 
-    unit = EPS
+    unit, lost = EPS, None
 
     @staticmethod
     def block_rows(columns: int, *, sparse: bool = False) -> int:

@@ -18,7 +18,6 @@ import numpy as np
 
 from princomp.kernels import Affine, dense, images_of_rows, row_products
 from princomp.linalg import (
-    CACHE_LINE,
     FloatArray,
     aligned,
     cached_property,
@@ -97,11 +96,6 @@ class DenseRows(Affine):
 
     # The lowest precision of :meth:`images` is that of the data.
     lowest_dtype = Affine.dtype
-
-    @property
-    def vectors_at_once(self) -> int:
-        """Number of vectors that products multiply at once: as many as fill a cache line."""
-        return CACHE_LINE // self.dtype.itemsize
 
     @property
     def fused(self) -> bool:

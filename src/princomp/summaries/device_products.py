@@ -26,8 +26,6 @@ def sketch_on(
     """Sketch all rows: copy the directions to the device, and their products to the host."""
     omega = directions(table.p, kind.width, kind.seed)
     sums = sums_of(table, omega, drop=drop, precise=precise)
-    if not sums.rows:
-        return kind.empty(table.p), sums.dropped
     sketch = Sketch(
         **sums.fields,
         **sums.errors(products_unit(table.dtype, precise)),
@@ -41,8 +39,6 @@ def sketch_on(
 def columns_on(table: DeviceTable, *, drop: bool) -> tuple[Columns, int]:
     """Means and column scatters of all rows."""
     sums = sums_of(table, np.zeros((table.p, 0)), drop=drop, precise=True)
-    if not sums.rows:
-        return Columns.empty(table.p), sums.dropped
     return Columns(**sums.fields, column_scatter=sums.squares), sums.dropped
 
 

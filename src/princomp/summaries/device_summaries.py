@@ -16,7 +16,7 @@ from princomp.summaries.device_sums import sums_of
 from princomp.summaries.moments import Moments, products_unit
 from princomp.summaries.pair import Pair
 from princomp.summaries.space import DeviceArray, DeviceTable, Space
-from princomp.summaries.triangle import Triangle, panel_length
+from princomp.summaries.triangle import Triangle, compressed
 
 
 def moments_on(table: DeviceTable, *, drop: bool, precise: bool) -> tuple[Moments, int]:
@@ -56,12 +56,6 @@ class DeviceMoments(OnDevice, Moments):
     space: Space = None  # type: ignore[assignment]
     diagonal: FloatArray = None  # type: ignore[assignment]
 
-    # Rows on the host are summarised on the host.
-    empty = staticmethod(Moments.empty)
-    of = staticmethod(Moments.of)
-
-    kind = "Moments"
-
     @property
     def column_scatter(self) -> FloatArray:
         """Diagonal of the scatter (p,), on the host."""
@@ -99,9 +93,7 @@ class DeviceMoments(OnDevice, Moments):
         """Add ``factor · vector vectorᵀ`` to a scatter in place."""
         self.space.add_outer(scatter, factor, self.space.put(vector))
 
-    def _sum_with_outer(
-        self, added: DeviceArray, factor: float, vector: FloatArray, *, overwrite: bool
-    ) -> DeviceArray:
+    def _joint_scatter(self, added: Any, factor: float, vector: FloatArray, overwrite: bool) -> Any:
         """Return the sum of two scatters and ``factor · vector vectorᵀ``."""
         scatter = self.scatter + added
         self._add_outer(scatter, factor, vector)
@@ -124,11 +116,6 @@ class DeviceTriangle(OnDevice, Triangle):
 
     space: Space = None  # type: ignore[assignment]
 
-    empty = staticmethod(Triangle.empty)
-    of = staticmethod(Triangle.of)
-
-    kind = "Triangle"
-
     @property
     def column_scatter(self) -> FloatArray:
         """Diagonal of the scatter (p,), on the host."""
@@ -145,10 +132,6 @@ class DeviceTriangle(OnDevice, Triangle):
     def merge(self, other: Centred) -> Any:
         """Triangle of the rows of both; if ``other`` has less detail, a summary of its kind."""
         return self.to_host().merge(other)
-
-    def faded(self, factor: float) -> Triangle:
-        """Triangle of the same rows with their weights multiplied by ``factor``."""
-        return self.to_host().faded(factor)
 
     def about_origin(self) -> DeviceTriangle:
         """Take the scatter about zero instead of the mean."""
@@ -226,22 +209,7 @@ def _mean_of(xp: Any, part: DeviceArray, weights: DeviceArray, weight: float) ->
 
 
 def _compressed(space: Space, parts: list[DeviceArray]) -> Any:
-    """Return at most 2p rows R with the same product RᵀR."""
-    rows = space.xp.concat(parts, axis=0)
-    p = rows.shape[1]
-    if rows.shape[0] <= 2 * p:
-        return rows
-    panel = panel_length(p)
-    while rows.shape[0] > 2 * panel:
-        panels = rows.shape[0] // panel
-        whole = space.xp.reshape(rows[: panels * panel, :], (panels, panel, p))
-        factors = space.xp.reshape(_factored(space, whole), (panels * p, p))
-        rows = space.xp.concat([factors, rows[panels * panel :, :]], axis=0)
-    return _factored(space, rows)
-
-
-def _factored(space: Space, matrix: Any) -> Any:
-    """R of the QR factorisation of a matrix, or of each matrix in a stack."""
-    if space.qr_r is not None:
-        return space.qr_r(matrix)
-    return space.xp.linalg.qr(matrix, mode="reduced")[1]
+    """Return at most 2p rows R with the same product RᵀR as these parts of a matrix."""
+    xp = space.xp
+    factored = space.qr_r or (lambda matrix: xp.linalg.qr(matrix, mode="reduced")[1])
+    return compressed(xp.concat(parts, axis=0), factored, xp)

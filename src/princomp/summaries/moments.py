@@ -28,7 +28,6 @@ from princomp.linalg import (
     add_outer,
     added_with_outer,
     column_sums,
-    divided,
     restore_underflowed,
     two_sum,
 )
@@ -85,10 +84,6 @@ class Moments(Centred):
     3
     """
 
-    rows: float
-    count: int
-    mean: FloatArray
-    mean_low: FloatArray
     scatter: FloatArray
     unit: float = EPS
     centred: bool = True
@@ -96,14 +91,15 @@ class Moments(Centred):
 
     detail = 2
 
-    @classmethod
-    def empty(cls, p: int) -> Moments:
+    # Rows on the host are summarised on the host: also by kinds on a device.
+    @staticmethod
+    def empty(p: int) -> Moments:
         """Moments of no rows of ``p`` columns."""
         zero = np.zeros(p)
-        return cls(0.0, 0, zero, zero, np.zeros((p, p)))
+        return Moments(0.0, 0, zero, zero, np.zeros((p, p)))
 
-    @classmethod
-    def of(cls, block: Block, weights: Weights = None, *, precise: bool = False) -> Moments:
+    @staticmethod
+    def of(block: Block, weights: Weights = None, *, precise: bool = False) -> Moments:
         """Moments of a block.
 
         Parameters
@@ -123,12 +119,12 @@ class Moments(Centred):
         block, weights = blocks.checked_block(block, weights)
         m, p = block.shape
         if not m:
-            return cls.empty(p)
+            return Moments.empty(p)
         if is_sparse(block) and block.nnz < _DENSE_FROM * m * p:
             return _of_sparse(block, weights)
         dense = blocks.as_dense(block)
         if p >= wide.MIN_COLUMNS:
-            return _add_block(cls.empty(p), dense, weights, precise, threads=1).to_host()
+            return _add_block(Moments.empty(p), dense, weights, precise, threads=1).to_host()
         return _of_dense(dense, weights, precise)
 
     @staticmethod
@@ -192,7 +188,7 @@ class Moments(Centred):
             return self if self.rows else other
         fields, delta, delta_weight = joined
         added = self.on_same_device(other).scatter
-        scatter = self._sum_with_outer(added, delta_weight, delta, overwrite=overwrite)
+        scatter = self._joint_scatter(added, delta_weight, delta, overwrite)
         return self._with(scatter, **fields, **self._merged_errors(other))
 
     def remove(self, other: Moments) -> Moments:
@@ -236,7 +232,9 @@ class Moments(Centred):
 
     def scaled(self, divisor: FloatArray) -> Moments:
         """Moments of the rows divided by ``divisor`` (p,), column by column."""
-        scatter = divided(self.scatter, self._put(divisor))
+        divisors = self._put(divisor)
+        # Two divisions: the product of two divisors could overflow or underflow.
+        scatter = self.scatter / divisors[:, None] / divisors
         return self._with(scatter, **self._scaled_fields(divisor))
 
     def about_origin(self) -> Moments:
@@ -268,9 +266,7 @@ class Moments(Centred):
         """Add ``factor · vector vectorᵀ`` to a scatter in place."""
         add_outer(scatter, factor, vector)
 
-    def _sum_with_outer(
-        self, added: Any, factor: float, vector: FloatArray, *, overwrite: bool
-    ) -> Any:
+    def _joint_scatter(self, added: Any, factor: float, vector: FloatArray, overwrite: bool) -> Any:
         """Return the sum of two scatters and ``factor · vector vectorᵀ``."""
         return added_with_outer(self.scatter, added, factor, vector, overwrite=overwrite)
 

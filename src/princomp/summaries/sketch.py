@@ -7,7 +7,7 @@ scatter S, so sketches can be merged like scatters, with p·l numbers instead of
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -91,10 +91,6 @@ class Sketch(Centred):
     'Sketch'
     """
 
-    rows: float
-    count: int
-    mean: FloatArray
-    mean_low: FloatArray
     column_scatter: FloatArray
     product: FloatArray
     seed: int
@@ -127,14 +123,9 @@ class Sketch(Centred):
 
     def converted(self, other: Any) -> Sketch:
         """Convert a summary with more detail to a sketch in the same directions."""
-        columns = as_kind(Columns, other, column_scatter=np.array(other.column_scatter))
-        product = other.times(self.directions)
-        return self._with_columns(columns, product=product, unit=other.unit, lost=other.lost)
-
-    def _with_columns(self, columns: Columns, **changes: Any) -> Sketch:
-        """Return a sketch with the rows, mean and column scatter of ``columns``."""
-        kept = {field.name: getattr(columns, field.name) for field in fields(columns)}
-        return replace(self, **kept, **changes)
+        product, squares = other.times(self.directions), np.array(other.column_scatter)
+        own = {"seed": self.seed, "divisor": self.divisor}
+        return as_kind(Sketch, other, column_scatter=squares, product=product, **own)
 
     def merge(self, other: Centred) -> Sketch:
         """Sketch of the rows of both; ``other`` may be of any kind."""
@@ -209,7 +200,8 @@ class Sketch(Centred):
         """Take the scatter about zero instead of the mean."""
         product = self.product.copy()
         self._add_outer(self.rows, self.mean, product)
-        return self._with_columns(self.columns.about_origin(), product=product)
+        scatter, fields = self.columns.about_origin().column_scatter, self._fields_about_origin()
+        return replace(self, column_scatter=scatter, product=product, **fields)
 
     def _check_same_directions(self, other: Sketch) -> None:
         if self.seed != other.seed or self.width != other.width:
@@ -250,11 +242,6 @@ class SketchOf:
         """
         return self.add(self.empty(block.shape[1]), block, weights, precise=precise)
 
-    @staticmethod
-    def adds_in_place(p: int, *, sparse: bool) -> bool:
-        """Whether blocks are added in place with :meth:`add`: always."""
-        return True
-
     def add(
         self, sketch: Sketch, block: Block, weights: Weights = None, *, precise: bool = False
     ) -> Sketch:
@@ -277,5 +264,7 @@ class SketchOf:
         centred.add_rmatmul(images, sketch.product)
         joined = sketch.columns._joined(columns)
         if joined is None:
-            return sketch._with_columns(columns, unit=unit)
+            return as_kind(
+                Sketch, columns, product=sketch.product, seed=self.seed, unit=unit, divisor=None
+            )
         return replace(sketch._merged(joined, columns, sketch.product), unit=max(sketch.unit, unit))

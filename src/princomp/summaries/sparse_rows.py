@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from princomp.kernels import Entries, csr, entries_of
 from princomp.linalg import (
-    CACHE_LINE,
     FloatArray,
     cached_property,
     empty,
@@ -78,6 +77,9 @@ class SparseRows:
     divisor: FloatArray | None = None
     weights: Weights = None
 
+    # Precision of the products.
+    dtype = np.dtype(np.float64)
+
     @classmethod
     def of(
         cls,
@@ -108,19 +110,9 @@ class SparseRows:
         return self.entries.shape
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        """Precision of the products."""
-        return np.dtype(np.float64)
-
-    @property
     def lowest_dtype(self) -> np.dtype[Any]:
         """Lowest precision of :meth:`images`, for vectors of the same precision."""
         return self.entries.values.dtype if self.divisor is None else self.dtype
-
-    @property
-    def vectors_at_once(self) -> int:
-        """Number of vectors that products multiply at once: as many as fill a cache line."""
-        return CACHE_LINE // self.lowest_dtype.itemsize
 
     @cached_property
     def _roots(self) -> FloatArray | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,10 +48,6 @@ class Triangle(Centred):
     True
     """
 
-    rows: float
-    count: int
-    mean: FloatArray
-    mean_low: FloatArray
     factor: FloatArray
     centred: bool = True
     unit: float = EPS
@@ -60,14 +57,15 @@ class Triangle(Centred):
     # A factorisation needs several copies of a block and does not gain from larger blocks.
     block_rows = staticmethod(blocks.panel_rows)
 
-    @classmethod
-    def empty(cls, p: int) -> Triangle:
+    # Rows on the host are summarised on the host: also by kinds on a device.
+    @staticmethod
+    def empty(p: int) -> Triangle:
         """Triangle of no rows of ``p`` columns."""
         zero = np.zeros(p)
-        return cls(0.0, 0, zero, zero, np.zeros((0, p)))
+        return Triangle(0.0, 0, zero, zero, np.zeros((0, p)))
 
-    @classmethod
-    def of(cls, block: Block, weights: Weights = None, *, precise: bool = True) -> Triangle:
+    @staticmethod
+    def of(block: Block, weights: Weights = None, *, precise: bool = True) -> Triangle:
         """Triangle of a block (m, p), always computed in float64.
 
         Raises
@@ -78,7 +76,7 @@ class Triangle(Centred):
         block, weights = blocks.checked_block(block, weights)
         m, p = block.shape
         if not m:
-            return cls.empty(p)
+            return Triangle.empty(p)
         dense = np.ascontiguousarray(blocks.as_dense(block), dtype=np.float64)
         with np.errstate(all="ignore"):
             rows = float(m) if weights is None else float(weights.sum())
@@ -93,7 +91,7 @@ class Triangle(Centred):
         if weights is not None:
             centred *= np.sqrt(weights)[:, None]
         mean, low = two_sum(shift, offset)
-        return cls(rows, m, mean, low, _compressed(centred))
+        return Triangle(rows, m, mean, low, compressed(centred))
 
     @property
     def column_scatter(self) -> FloatArray:
@@ -121,12 +119,12 @@ class Triangle(Centred):
             return self if self.rows else other
         fields, delta, delta_weight = joined
         parts = [self.factor, other.to_host().factor, np.sqrt(delta_weight) * delta]
-        factor = _compressed(np.vstack(parts))
+        factor = compressed(np.vstack(parts))
         return replace(self, factor=factor, **fields, **self._merged_errors(other))
 
     def faded(self, factor: float) -> Triangle:
         """Triangle of the same rows with their weights multiplied by ``factor``."""
-        root = self.factor * np.sqrt(factor)
+        root = self.factor * float(np.sqrt(factor))
         return replace(self, factor=root, **self._faded_fields(factor))
 
     def scaled(self, divisor: FloatArray) -> Triangle:
@@ -136,13 +134,8 @@ class Triangle(Centred):
 
     def about_origin(self) -> Triangle:
         """Take the scatter about zero instead of the mean."""
-        factor = _compressed(np.vstack([self.factor, np.sqrt(self.rows) * self.mean]))
+        factor = compressed(np.vstack([self.factor, np.sqrt(self.rows) * self.mean]))
         return replace(self, factor=factor, **self._fields_about_origin())
-
-
-def panel_length(p: int) -> int:
-    """Number of rows of ``p`` columns that are factored at a time."""
-    return max(_PANEL, 4 * p)
 
 
 def _sums_about(
@@ -154,16 +147,25 @@ def _sums_about(
     return shifted, column_sums(share), np.einsum("ij,ij->j", share, shifted)
 
 
-def _compressed(rows: FloatArray) -> FloatArray:
-    """Return at most 2p rows with the same product RᵀR; ``rows`` may be overwritten."""
+def _factored(rows: FloatArray) -> FloatArray:
+    """R of the QR factorisation of a matrix, or of each matrix in a stack."""
+    return np.asarray(np.linalg.qr(rows, mode="r")) if rows.ndim == 3 else qr_r(rows)
+
+
+def compressed(rows: Any, factored: Callable[[Any], Any] = _factored, xp: Any = np) -> Any:
+    """Return at most 2p rows with the same product RᵀR; ``rows`` may be overwritten.
+
+    ``xp`` is the namespace of the rows, an array of the array API standard, and ``factored``
+    returns the R of the QR factorisation of a matrix, or of each matrix in a stack.
+    """
     # For so few rows, a triangle is hardly smaller, and a factorisation adds rounding errors.
     p = rows.shape[1]
-    if len(rows) <= 2 * p:
+    if rows.shape[0] <= 2 * p:
         return rows
-    panel = panel_length(p)
-    while len(rows) > 2 * panel:
-        panels = len(rows) // panel
-        whole = rows[: panels * panel].reshape(panels, panel, p)
-        factors = np.asarray(np.linalg.qr(whole, mode="r")).reshape(panels * p, p)
-        rows = np.vstack([factors, rows[panels * panel :]])
-    return qr_r(rows)
+    panel = max(_PANEL, 4 * p)
+    while rows.shape[0] > 2 * panel:
+        panels = rows.shape[0] // panel
+        whole = xp.reshape(rows[: panels * panel, :], (panels, panel, p))
+        factors = xp.reshape(factored(whole), (panels * p, p))
+        rows = xp.concat([factors, rows[panels * panel :, :]], axis=0)
+    return factored(rows)

@@ -119,7 +119,7 @@ def _successor(
         return None, None
     n, p, exact = problem.rows, problem.columns, centred.count.exact
     blocks = search_block_width(
-        INITIAL_COMPONENTS if exact is None else exact, centred.rows.vectors_at_once
+        INITIAL_COMPONENTS if exact is None else exact, centred.rows.lowest_dtype
     ) / search_block_width(1)
     route: Route
     if n < p:
@@ -151,12 +151,11 @@ def _search_number(
     abandon_rule, abandoned = _successor(problem, centred)
     stride = sample_step(*rows.shape)
     if abandon_rule is not None and exact and stride is not None:
-        warm_start = find_warm_start(
+        products_left, start = find_warm_start(
             centred.sample(stride), exact, tol=tol, rng=np.random.default_rng(0)
         )
-        if abandoned is not None and abandon_rule.should_skip(warm_start.products_left):
+        if abandoned is not None and abandon_rule.should_skip(products_left):
             return abandoned
-        start = warm_start.start
 
     def solve_truncated(size: int) -> Spectrum | None:
         rng = np.random.default_rng(0)
