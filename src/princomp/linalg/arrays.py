@@ -215,6 +215,8 @@ def as_floats(values: object, name: str) -> FloatArray:
         If they are not real numbers.
     """
     try:
+        if "complex" in str(dtype := getattr(values, "dtype", "")):
+            raise TypeError(f"they must be real numbers, got {dtype}")
         array = np.asarray(unmasked(values))
         # NumPy would convert text such as "1", and times.
         objects = array.ravel() if array.dtype.kind == "O" else ()
@@ -225,7 +227,7 @@ def as_floats(values: object, name: str) -> FloatArray:
         raise ParameterError(
             f"{name} must hold numbers: {error}",
             place={"parameter": name},
-            hint="give a real number, or an array of them",
+            hint="give a number, or an array of numbers",
         ) from None
 
 

@@ -83,8 +83,7 @@ def _search(moments: DeviceMoments, k: int, tol: float) -> Spectrum:
         return space.get(space.xp.matmul(moments.scatter, space.put(vectors))) / scale
 
     least, rng = FEWEST_UNITS * EPS, np.random.default_rng(0)
-    trace = total * divisor / scale
-    pairs = lanczos(apply, p, k, tol=max(tol, least), rng=rng, trace=trace)
+    pairs = lanczos(apply, p, k, tol=max(tol, least), rng=rng, trace=trace / scale)
     axes, error = orthonormal(pairs.vectors.T), roundoff(p, moments.effective_unit, moments.count)
     return spectrum_of(pairs, moments, total, error, axes=axes, scale=scale)
 

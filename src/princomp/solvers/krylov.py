@@ -73,6 +73,8 @@ class Images:
 
     def merge(self, other: Images) -> Images:
         """Add the images of other rows."""
+        if not (self.rows and other.rows):
+            return self if self.rows else other
         return Images(self.rows + other.rows, self.image + other.image)
 
 

@@ -41,24 +41,22 @@ def solve_rows(
     wide = n < p
     forward, backward = (rows.rmatmul, rows.matmul) if wide else (rows.matmul, rows.rmatmul)
     size = min(k + n_oversamples, n, p)
-    powers = iterated_power
-    if isinstance(powers, str):  # "auto", as in scikit-learn
-        powers = 7 if k < 0.1 * min(n, p) else 4
-    normalizer = power_iteration_normalizer
-    if normalizer == "auto":
-        normalizer = "none" if powers <= 2 else "LU"
+    if isinstance(iterated_power, str):  # "auto", as in scikit-learn
+        iterated_power = 7 if k < 0.1 * min(n, p) else 4
+    if power_iteration_normalizer == "auto":
+        power_iteration_normalizer = "none" if iterated_power <= 2 else "LU"
     rng: Any = random_state
     if not isinstance(random_state, np.random.Generator):
         rng = check_random_state(random_state)
     sketch: FloatArray = rng.normal(size=(n if wide else p, size)).astype(rows.dtype)
-    for _ in range(powers):
-        sketch = _normalized(forward(sketch), normalizer)
-        sketch = _normalized(backward(sketch), normalizer)
+    for _ in range(iterated_power):
+        sketch = _normalized(forward(sketch), power_iteration_normalizer)
+        sketch = _normalized(backward(sketch), power_iteration_normalizer)
     basis = np.linalg.qr(forward(sketch))[0]
     # Axes have an entry per column: one more product maps a basis with an entry per row to them.
     vectors = basis if wide else backward(basis)
     # After the powers: one for the basis, one more for `vectors` if not wide, two in `project`.
-    passes = 2 * powers + (3 if wide else 4)
+    passes = 2 * iterated_power + (3 if wide else 4)
     return replace(project(rows, columns, vectors, k), missed=None), passes
 
 

@@ -144,8 +144,7 @@ def checked_block(block: Block, weights: Weights) -> tuple[Block, Weights]:
     if weights is None:
         return block, None
     weights = as_floats(weights, "sample_weight")
-    if weights.shape != block.shape[:1]:
-        raise _wrong_number_of_weights(weights, block.shape[0])
+    check_weights(weights, block.shape[0])
     check_frequencies(weights)
     kept = weights > 0
     return (block, weights) if kept.all() else (block[kept], weights[kept])
@@ -208,7 +207,7 @@ def check_weights(weights: Weights, rows: int) -> None:
     ShapeError
         If there are more or fewer.
     """
-    if weights is not None and len(weights) != rows:
+    if weights is not None and weights.shape != (rows,):
         raise _wrong_number_of_weights(weights, rows)
 
 

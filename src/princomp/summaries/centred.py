@@ -20,7 +20,6 @@ Kind = TypeVar("Kind", bound="Centred")
 _WEIGHT_UNITS = 64
 # Units of roundoff by which the scatter of a few rows may be off.
 _FEWEST_UNITS = 64
-_SUBNORMAL = np.finfo(np.float64).smallest_subnormal
 # Different doubles of at least this size are more than 1e-162 apart, so that the square of their
 # difference is not 0.
 _MIN_RESOLVED_MEAN = 1e-145
@@ -224,7 +223,7 @@ class Centred:
             If the rows to remove have a larger scatter than all rows.
         """
         error = max(self.unit, part.unit) * self.column_scatter
-        error += self.count * _SUBNORMAL  # of products that underflow
+        error += self.count * np.finfo(np.float64).smallest_subnormal  # products may underflow
         slack = self._sum_units * (error if self.lost is None else error + self.lost)
         upper = remaining + self.p * slack
         if (upper < 0).any():

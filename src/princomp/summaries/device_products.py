@@ -61,21 +61,18 @@ class WithExtremes:
 
     def blocks(self, step: int) -> Iterator[DeviceBlock]:
         """Yield the blocks of the table."""
-        for block in self.table.blocks(step):
-            self._add(block)
-            yield block
-
-    def _add(self, block: DeviceBlock) -> None:
         space, xp = self.space, self.space.xp
-        part = space.cast(block.rows, self.dtype)
-        kept, _ = counted_rows(space, part, block.weights, self.drop)
-        for_min = for_max = part
-        if kept is not None:
-            infinities = xp.full_like(part, np.inf)
-            for_min = xp.where(kept[:, None], part, infinities)
-            for_max = xp.where(kept[:, None], part, -infinities)
-        self.low = xp.minimum(self.low, space.cast(xp.min(for_min, axis=0), np.float64))
-        self.high = xp.maximum(self.high, space.cast(xp.max(for_max, axis=0), np.float64))
+        for block in self.table.blocks(step):
+            part = space.cast(block.rows, self.dtype)
+            kept, _ = counted_rows(space, part, block.weights, self.drop)
+            for_min = for_max = part
+            if kept is not None:
+                infinities = xp.full_like(part, np.inf)
+                for_min = xp.where(kept[:, None], part, infinities)
+                for_max = xp.where(kept[:, None], part, -infinities)
+            self.low = xp.minimum(self.low, space.cast(xp.min(for_min, axis=0), np.float64))
+            self.high = xp.maximum(self.high, space.cast(xp.max(for_max, axis=0), np.float64))
+            yield block
 
     def extremes(self, rows: float) -> Extremes:
         """Extremes of all rows, whose weights add up to ``rows``."""

@@ -67,11 +67,9 @@ class DeviceMoments(OnDevice, Moments):
 
     def on_same_device(self, other: Moments) -> DeviceMoments:
         """Copy the scatter of another summary to this device."""
-        if isinstance(other, DeviceMoments):
-            if self.space.is_same_device(other.space):
-                return other
-            other = other.to_host()
-        moments: DeviceMoments = summary_on(self.space, other)
+        if isinstance(other, DeviceMoments) and self.space.is_same_device(other.space):
+            return other
+        moments: DeviceMoments = summary_on(self.space, other.to_host())
         return moments
 
     def _with(self, scatter: DeviceArray, **changes: Any) -> DeviceMoments:

@@ -236,38 +236,28 @@ class _RunningSums:
 
 
 def _first_shift(space: Space, rows: DeviceArray, kept: DeviceArray) -> tuple[Any, bool]:
-    """Return what to subtract from rows, and whether it is zero.
+    """Return what to subtract from rows (p,), and whether it is zero.
 
-    If rows spread around zero, subtracting the mean from the sums instead loses at most one bit,
-    and saves a copy of all rows.
+    It is near the mean of the rows that count, and exact for constant columns. If rows spread
+    around zero, subtracting the mean from the sums instead loses at most one bit, and saves a copy
+    of all rows.
     """
-    xp, near = space.xp, _near_mean(space, rows, kept)
-    if kept is None:
-        spread = _sample(space, rows)[0] - near
-        if bool(xp.all(near * near <= xp.mean(spread * spread, axis=0))):
-            return xp.zeros_like(near), True
-    return near, False
-
-
-def _near_mean(space: Space, rows: DeviceArray, kept: DeviceArray) -> Any:
-    """Return a vector (p,) near the mean of the rows that count, exact for constant columns."""
     xp = space.xp
-    sample, indices = _sample(space, rows)
+    indices = space.put(sampled_rows(rows.shape[0], _SAMPLE), np.int64)
+    sample = xp.take(rows, indices, axis=0)
     if kept is None:
         first = sample[0, :]
-        return first + xp.mean(sample - first, axis=0)
+        near = first + xp.mean(sample - first, axis=0)
+        spread = sample - near
+        if bool(xp.all(near * near <= xp.mean(spread * spread, axis=0))):
+            return xp.zeros_like(near), True
+        return near, False
     # Take the first row that counts without copying its index to the host.
     at = xp.argmax(xp.astype(kept, xp.int8))
     first = xp.reshape(xp.take(rows, xp.reshape(at, (1,)), axis=0), (rows.shape[1],))
     counted = xp.take(kept, indices)[:, None]
     shifted = xp.where(counted, sample - first, xp.zeros_like(sample))
-    return first + xp.mean(shifted, axis=0)
-
-
-def _sample(space: Space, rows: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-    """Return a sample of the rows, and their indices."""
-    indices = space.put(sampled_rows(rows.shape[0], _SAMPLE), np.int64)
-    return space.xp.take(rows, indices, axis=0), indices
+    return first + xp.mean(shifted, axis=0), False
 
 
 # ---- products of a few rows, added up in float64 -----------------------------------------

@@ -53,11 +53,6 @@ class Extremes:
         """Number of columns."""
         return len(self.low)
 
-    @property
-    def spread(self) -> FloatArray:
-        """Largest minus smallest value (p,)."""
-        return self.high - self.low
-
     def merge(self, other: Extremes) -> Extremes:
         """Extremes of the rows of both."""
         blocks.check_columns(self, other)

@@ -63,7 +63,7 @@ def divisors(
             hint="fit with scale='range', or give the ranges as an array",
         )
     else:
-        divisor = extremes.spread
+        divisor = extremes.high - extremes.low
     zero_columns = np.flatnonzero(divisor == 0)
     if not zero_columns.size:
         return divisor
