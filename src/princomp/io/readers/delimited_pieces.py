@@ -6,6 +6,7 @@ report: an unclosed quote, a row that never ends, zero bytes.
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
@@ -85,12 +86,6 @@ def pieces_of(dialect: Dialect, stream: BinaryIO, size: int) -> Iterator[Piece]:
         yield Piece(rest, fault if is_open or len(rest) > delimited_text.LONGEST_ROW else None)
 
 
-def all_pieces(dialect: Dialect) -> Iterator[Piece]:
-    """All of a text in pieces of whole records."""
-    with dialect.reading(), dialect.open_binary() as stream:
-        yield from pieces_of(dialect, stream, _SEARCHED_BYTES)
-
-
 def _fault_of(error: PrincompError) -> Callable[[int], PrincompError]:
     return lambda lines: error
 
@@ -152,7 +147,7 @@ def count_lines(text: bytes) -> int:
 
 
 def refuse_damage(dialect: Dialect, rows: int = 0) -> None:
-    """Raise MalformedFileError if quotes swallow rows, or if the text has zero bytes.
+    """Raise MalformedFileError if quotes swallow rows in the text, or if it has zero bytes.
 
     CSV readers take everything after an unclosed quote, or between two quotes that are no pair, as
     one cell, so those rows would be missing without an error. Files that were not written
@@ -164,22 +159,19 @@ def refuse_damage(dialect: Dialect, rows: int = 0) -> None:
     rows : int
         Number of rows that were read. If there are as many lines, no cell has several.
     """
-    lines = dialect.before.lines
-    for piece in all_pieces(dialect):
-        if b"\0" in piece.text:
-            line = lines + 1 + count_lines(piece.text.partition(b"\0")[0])
-            problem = f"line {line} holds a zero byte, which no text does"
-            raise malformed(dialect.path, problem, line=line)
+    text, lines = dialect.text or b"", dialect.before.lines
+    if b"\0" in text:
+        line = lines + 1 + count_lines(text.partition(b"\0")[0])
+        problem = f"line {line} holds a zero byte, which no text does"
+        raise malformed(dialect.path, problem, line=line)
+    for piece in pieces_of(dialect, io.BytesIO(text), _SEARCHED_BYTES):
         if piece.fault is not None:
             raise piece.fault(lines)
         lines += count_lines(piece.text)
-    if lines - dialect.before.lines - dialect.header_lines <= rows:
-        return
-    lines = dialect.before.lines
-    for piece in all_pieces(dialect):
-        if error := quoted_rows_error(dialect, piece.text, lines):
-            raise error
-        lines += count_lines(piece.text)
+    if lines - dialect.before.lines - dialect.header_lines > rows and (
+        error := quoted_rows_error(dialect, text, dialect.before.lines)
+    ):
+        raise error
 
 
 def quoted_rows_error(dialect: Dialect, text: bytes, lines: int = 0) -> PrincompError | None:

@@ -24,6 +24,7 @@ from princomp.io.readers.delimited_pieces import Piece, count_lines, pieces_of
 from princomp.io.readers.delimited_text import Dialect, Offset, offset_after_lines
 from princomp.io.readers.rows_at_end import last_records, refuse_totals_at_end, skipped_notes
 from princomp.io.readers.source import Chunk, FileState, Source, file_state
+from princomp.io.readers.unclear_points import Points
 from princomp.linalg import default_threads, map_in_order
 
 # Least text that is read to infer which columns are numeric, in bytes.
@@ -142,15 +143,15 @@ class DelimitedSource(Source):
                 for piece, parsed in parsed_pieces:
                     if parsed is None:
                         raise self._parser.error(piece, offset)
-                    assumes_point = assumes_point and not parsed.points.are_decimal
-                    unclear = parsed.points.unclear if assumes_point else None
+                    points = parsed.points if assumes_point else Points()
+                    assumes_point = assumes_point and points == Points()
                     large = [j for j, beyond in parsed.no_integers if beyond and is_integer[j]]
-                    if (unclear or large) and skipped:
+                    is_doubtful = large or points.unclear
+                    if is_doubtful and skipped:
                         # Rows that were skipped may show that these numbers are what they seem.
                         self._read_until(offset.rows + len(parsed.data))
-                    elif unclear or large:
-                        self._parser.refuse_doubtful(piece, unclear, large, offset)
-                    assumes_point = assumes_point and unclear is None
+                    elif is_doubtful:
+                        self._parser.refuse_doubtful(piece, points, large, offset)
                     for j, _ in parsed.no_integers:
                         # If its large numbers were accepted, a column is not one of integers: it
                         # has exponents, for example.
@@ -200,7 +201,7 @@ class DelimitedSource(Source):
             while sum(count for _, count in pending) - pending[0][1] >= last:
                 yield pending.popleft()[0]
         text = b"".join(piece.text for piece, _ in pending)
-        if rest := self._dialect.without_last_records(text, last)[0]:
+        if rest := replace(self._dialect, text=text).without_last_records(last)[0].text:
             yield Piece(rest)
 
     def _skip_to(self, pieces: Iterator[Piece], start: int) -> tuple[Iterator[Piece], Offset]:

@@ -178,14 +178,15 @@ class Dialect:
         first_line = self.line_of(row) or 0
         return sum(line >= first_line for line, _, _ in self.records(blank=True))
 
-    def without_last_records(self, text: bytes, last: int) -> tuple[bytes, list[list[str]]]:
-        """Cut off the last records of a clean text; also return these, which may have any form.
+    def without_last_records(self, last: int) -> tuple[Dialect, list[list[str]]]:
+        """Cut off the last records of the text; also return these, which may have any form.
 
         Blank lines count.
         """
-        records = deque(replace(self, text=text).records(blank=True), int(last))
+        text, records = self.text or b"", deque(self.records(blank=True), int(last))
         lines = records[0][0] - 1 if records else 0
-        return text[: offset_after_lines(text, lines)], [record for *_, record in records]
+        shorter = replace(self, text=text[: offset_after_lines(text, lines)])
+        return shorter, [record for *_, record in records]
 
 
 def offset_after_lines(text: bytes, lines: int) -> int:
