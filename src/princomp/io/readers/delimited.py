@@ -12,7 +12,7 @@ import pyarrow.compute as compute
 
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
-from princomp.io.readers.delimited_header import quoted_numbers, read_header, structure_error
+from princomp.io.readers.delimited_header import quoted_notes, read_header, structure_error
 from princomp.io.readers.delimited_numbers import checked_numbers
 from princomp.io.readers.delimited_parse import Parser, Reader
 from princomp.io.readers.delimited_pieces import refuse_damage
@@ -23,7 +23,6 @@ from princomp.io.readers.left_out import (
     ROW_NAMES,
     TRUE_FALSE,
     left_out_notes,
-    quoted_notes,
     true_false_notes,
 )
 from princomp.io.readers.missing_codes import code_notes
@@ -156,7 +155,7 @@ def _notes_on_numbers(
     if selection.find_ids and others and first == dialect.names[0]:
         notes += counting_notes(first, converted.data[:, 0])
     if not dialect.of_model:
-        notes += quoted_notes(quoted_numbers(dialect, columns))
+        notes += quoted_notes(dialect, columns)
     return notes
 
 

@@ -100,10 +100,8 @@ def _cast_column(
     # Most text columns show text in the first rows, which avoids a search of all rows.
     unit = column_unit(column[:100].to_pylist(), number_format)
     for kind in (pa.float64(), pa.bool_()):
-        if number_format.cast(column[:100], kind, unit) is None:
-            continue
-        cast = number_format.cast(column, kind, unit)
-        if cast is not None:
+        is_kind = number_format.cast(column[:100], kind, unit) is not None
+        if is_kind and (cast := number_format.cast(column, kind, unit)) is not None:
             return cast, unit
     return None, None
 

@@ -29,7 +29,7 @@ from princomp.io.readers.cells import (
 from princomp.io.readers.columns import Origin
 from princomp.io.readers.delimited_header import structure_error
 from princomp.io.readers.delimited_pieces import Piece, count_lines, quoted_rows_error
-from princomp.io.readers.delimited_text import LONGEST_ROW, START, Dialect, Offset
+from princomp.io.readers.delimited_text import LONGEST_ROW, Dialect
 from princomp.io.readers.number_text import FALSE_WORDS, TRUE_WORDS, Unit, is_true_or_false
 from princomp.io.readers.source import copy_columns
 from princomp.io.readers.unclear_points import (
@@ -148,7 +148,7 @@ class Reader:
         """Raise MalformedFileError for a number such as 1.234 in this text."""
         if points.unclear is not None:
             row, cell = points.unclear
-            line = self.dialect.line_of(self.dialect.before.rows + row)
+            line = self.dialect.line_of(self.dialect.rows_before + row)
             raise unclear_mark_error(self.dialect.path, line, cell)
 
     def refuse_long_integers(self, name: str, unit: Unit | None, rows: int | None = None) -> None:
@@ -178,8 +178,6 @@ class Parsed(NamedTuple):
     ----------
     data : ndarray of shape (m, p), C order
     ids : ndarray of object of shape (m,), optional
-    lines : int
-        Number of lines of its text.
     no_integers : list of tuple
         Columns of integers so far that hold fractions, or integers of 2**53 or more: their numbers,
         and whether it is the latter.
@@ -189,7 +187,6 @@ class Parsed(NamedTuple):
 
     data: NDArray[np.float64]
     ids: NDArray[np.object_] | None
-    lines: int
     no_integers: list[tuple[int, bool]]
     points: Points
 
@@ -243,8 +240,8 @@ class Parser:
             table = self._read_table(reader)
             if table is None or not self._is_utf8(reader):
                 return None
-            lines = count_lines(piece.text)
-            if lines > len(table) and quoted_rows_error(self.dialect, piece.text):
+            has_more_lines = b'"' in piece.text and count_lines(piece.text) > len(table)
+            if has_more_lines and quoted_rows_error(self.dialect, piece.text):
                 return None
             columns = [table.column(name).cast("float64").to_numpy() for name in self.columns]
             points = Points()
@@ -262,15 +259,15 @@ class Parser:
                 no_integers.append((j, are_large))
         data = empty((len(table), len(columns)))
         copy_columns(columns, data)
-        return Parsed(data, ids, lines, no_integers, points)
+        return Parsed(data, ids, no_integers, points)
 
-    def error(self, piece: Piece, offset: Offset) -> PrincompError:
-        """Make the error for a piece that could not be parsed, with its place."""
+    def error(self, piece: Piece, rows: int) -> PrincompError:
+        """Make the error for a piece that could not be parsed; there are ``rows`` before it."""
         if piece.fault is not None:
-            return piece.fault(offset.lines)
-        if error := quoted_rows_error(self.dialect, piece.text, offset.lines):
+            return piece.fault
+        if error := quoted_rows_error(self.dialect, piece.text, piece.lines):
             return error
-        reader = self._reader(piece, offset)
+        reader = self._reader(piece, rows)
         with self.dialect.reading():
             table = None if b"\0" in piece.text else reader.read_as_text(self.candidates)
             error = None if table is None else self._cell_error(table, reader.dialect.origin)
@@ -297,16 +294,19 @@ class Parser:
         return None
 
     def refuse_doubtful(
-        self, piece: Piece, points: Points, large: Sequence[int], offset: Offset
+        self, piece: Piece, points: Points, large: Sequence[int], rows: int
     ) -> None:
         """Refuse a number such as 1.234, and integers beyond 2**53 in columns ``large``."""
-        reader = self._reader(piece, offset)
+        reader = self._reader(piece, rows)
         reader.refuse_unclear_points(points)
         for name in (self.columns[j] for j in large):
             reader.refuse_long_integers(name, self.units.get(name))
 
-    def _reader(self, piece: Piece, offset: Offset = START) -> Reader:
-        part = replace(self.dialect, text=piece.text, header_lines=0, before=offset)
+    def _reader(self, piece: Piece, rows: int = 0) -> Reader:
+        text, lines = piece.text, piece.lines
+        part = replace(
+            self.dialect, text=text, header_lines=0, rows_before=rows, lines_before=lines
+        )
         # Parse the piece as one block, in the calling thread.
         return Reader(part, len(piece.text) + 1, threads=False)
 
