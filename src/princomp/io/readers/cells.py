@@ -98,27 +98,6 @@ def first_long_integer(cells: Sequence[object]) -> int | None:
     return found
 
 
-def first_inexact_index(array: NDArray[Any]) -> tuple[int, ...] | None:
-    """Index of the first integer of an array, also one of objects, that is beyond 2**53."""
-    if array.dtype.kind == "O":
-        are_beyond = (
-            isinstance(cell, numbers.Integral) and abs(int(cell)) > LARGEST_INTEGER
-            for cell in array.flat
-        )
-        beyond = np.fromiter(are_beyond, bool, array.size).reshape(array.shape)
-    # Smaller types cannot hold such an integer; min and max need no temporary array.
-    elif (
-        array.dtype.kind in "iu"
-        and array.dtype.itemsize == 8
-        and array.size
-        and max(int(array.max()), -int(array.min())) > LARGEST_INTEGER
-    ):
-        beyond = (array > LARGEST_INTEGER) | (array < -LARGEST_INTEGER)
-    else:
-        return None
-    return next((tuple(int(i) for i in index) for index in np.argwhere(beyond)), None)
-
-
 def may_have_lost_digits(values: NDArray[np.float64]) -> bool:
     """Whether some magnitudes are 2**53 or more, so that integers converted to them may differ."""
     # Infinities count, because integers of hundreds of digits are read as infinity.
@@ -153,16 +132,31 @@ def long_integer_error(column: str | int, i: int, value: object, origin: Origin)
 
 
 def refuse_long_integers(
-    numbers: NDArray[Any], cell: Callable[[tuple[int, ...]], tuple[str | int, int]], origin: Origin
+    array: NDArray[Any], cell: Callable[[tuple[int, ...]], tuple[str | int, int]], origin: Origin
 ) -> None:
     """Raise NotNumericError for the first integer of an array that is beyond 2**53.
 
-    ``cell`` maps an index into ``numbers`` to the name or number of the column and the row, from 0.
+    ``cell`` maps an index into the array to the name or number of the column and the row, from 0.
     """
-    index = first_inexact_index(numbers)
-    if index is not None:
+    if array.dtype.kind == "O":
+        are_beyond = (
+            isinstance(x, numbers.Integral) and abs(int(x)) > LARGEST_INTEGER for x in array.flat
+        )
+        beyond = np.fromiter(are_beyond, bool, array.size).reshape(array.shape)
+    # Smaller types cannot hold such an integer; min and max need no temporary array.
+    elif (
+        array.dtype.kind in "iu"
+        and array.dtype.itemsize == 8
+        and array.size
+        and max(int(array.max()), -int(array.min())) > LARGEST_INTEGER
+    ):
+        beyond = (array > LARGEST_INTEGER) | (array < -LARGEST_INTEGER)
+    else:
+        return
+    if beyond.any():
+        index = tuple(map(int, np.argwhere(beyond)[0]))
         column, row = cell(index)
-        raise long_integer_error(column, row, int(numbers[index]), origin)
+        raise long_integer_error(column, row, int(array[index]), origin)
 
 
 def convert_text_column(

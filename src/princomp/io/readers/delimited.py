@@ -12,8 +12,8 @@ import pyarrow.compute as compute
 
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
-from princomp.io.readers.delimited_header import quoted_numbers, read_header, structure_error
-from princomp.io.readers.delimited_numbers import are_decimal_points, checked_numbers
+from princomp.io.readers.delimited_header import quoted_notes, read_header, structure_error
+from princomp.io.readers.delimited_numbers import checked_numbers
 from princomp.io.readers.delimited_parse import Parser, Reader
 from princomp.io.readers.delimited_pieces import refuse_damage
 from princomp.io.readers.delimited_text import Dialect, open_decompressed
@@ -23,7 +23,6 @@ from princomp.io.readers.left_out import (
     ROW_NAMES,
     TRUE_FALSE,
     left_out_notes,
-    quoted_notes,
     true_false_notes,
 )
 from princomp.io.readers.missing_codes import code_notes
@@ -47,7 +46,9 @@ def read_delimited(
 ) -> TableSource:
     """Read a whole delimited file; ``compression`` is None, "gzip" or "zstd"."""
     dialect = detect_file_dialect(path, selection, delimiter, compression)
-    return infer_table(dialect, selection, complete=True)[0]
+    with dialect.reading(), dialect.open_binary() as stream:
+        text = stream.read()
+    return infer_table(replace(dialect, text=text), selection, complete=True)[0]
 
 
 def detect_file_dialect(
@@ -67,15 +68,15 @@ def infer_table(
 ) -> tuple[TableSource, Parser]:
     """Read the chosen columns, and decide which hold numbers and which names the rows.
 
-    ``complete`` says that the text has all rows; then empty rows at the end are left out, and
-    totals are refused. The parser extracts the same columns from other pieces of the text.
+    ``dialect`` holds the text. ``complete`` says that this has all rows; then empty rows at the end
+    are left out, and totals are refused. The parser extracts the same columns from other pieces of
+    the text.
     """
     skipped: tuple[str, ...] = ()
     whole, sums = dialect, complete and dialect.skip_end is None
     if complete and (skip_end := dialect.skip_end):
-        with dialect.reading(), dialect.open_binary() as stream:
-            text, last = dialect.without_last_records(stream.read(), skip_end)
-        dialect = replace(dialect, text=text)
+        with dialect.reading():
+            dialect, last = dialect.without_last_records(skip_end)
         skipped = skipped_notes(last, skip_end)
         sums = not any(last)  # the user has accepted the row above, unless all lines are blank
     dialect = read_header(dialect, selection)
@@ -102,7 +103,6 @@ def infer_table(
     notes += id_notes
     table = table.select([*choice.names, *choice.ids])
     table, units = checked_numbers(reader, table, choice, origin, selection.options, sums=sums)
-    assumes_point = dialect.assumes_point and not are_decimal_points(reader, table, choice, units)
     for unit in dict.fromkeys(units.values()):
         names = listed(repr(name) for name in units if units[name] == unit)
         notes.append(f"numbers of {names} are in {unit}")
@@ -111,6 +111,11 @@ def infer_table(
     converted = convert(
         nw.from_native(table, eager_only=True), choice, "leave out", origin, kinds=reader.kinds
     )
+    columns, assumes_point = converted.columns or (), dialect.assumes_point
+    if assumes_point:
+        points = reader.points(dict(zip(columns, converted.data.T, strict=True)), units)
+        reader.refuse_unclear_points(points)
+        assumes_point = not points.are_decimal
     booleans = {field.name for field in table.schema if str(field.type) == "bool"}
     _add_kinds(converted, table, booleans, units, dialect)
     notes += _notes_on_numbers(converted, dialect, selection, choice)
@@ -120,7 +125,6 @@ def infer_table(
     file = replace(dialect, text=None, assumes_point=assumes_point)
     below = file.skip_end_from if complete else None
     converted.origin = replace(converted.origin, line_of=file.line_of, skip_end_from=below)
-    columns = converted.columns or ()
     parser = Parser(file, columns, choice.id_column, table.column_names, booleans, units)
     return converted, parser
 
@@ -157,7 +161,7 @@ def _notes_on_numbers(
         notes += counting_notes(first, converted.data[:, 0])
     if not dialect.of_model:
         notes += counter_notes(converted, dialect.names[0])
-        notes += quoted_notes(quoted_numbers(dialect, columns))
+        notes += quoted_notes(dialect, columns)
     return notes
 
 

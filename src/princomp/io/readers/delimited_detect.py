@@ -117,7 +117,6 @@ def detect_dialect(
         split_at_blanks=sep == " ",
         number_format=number_format,
         assumes_point=assumes_point,
-        header=options.header,
         skip_end=options.skip_end,
         notes=tuple(notes),
         of_model=selection.of_model,

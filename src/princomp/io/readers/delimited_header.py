@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from princomp.errors import DataError, NoRowsError, ShapeError, counted, row_words
-from princomp.io.readers.columns import Origin, Selection
+from princomp.io.readers.columns import Origin, Selection, listed
 from princomp.io.readers.delimited_pieces import refuse_damage
 from princomp.io.readers.delimited_text import Dialect
 from princomp.io.readers.header_lines import (
@@ -20,6 +20,7 @@ from princomp.io.readers.header_lines import (
     refuse_title,
     title_error,
 )
+from princomp.io.readers.left_out import WarningNote
 from princomp.io.readers.reader_errors import file_error, malformed, no_rows_error
 from princomp.io.readers.row_names import has_index_name
 from princomp.io.readers.rows_at_end import RowsAtEnd
@@ -60,7 +61,7 @@ def read_header(dialect: Dialect, selection: Selection) -> Dialect:
         hint = "Save the table as CSV in UTF-8, or give its encoding=."
         raise malformed(dialect.path, problem, hint, line=lines[0])
     notes = list(dialect.notes)
-    count = dialect.header
+    count = selection.options.header
     if count is None:
         is_named = _has_names(cells[0], set(map(str, requested)), selection)
         if not is_named:
@@ -73,7 +74,7 @@ def read_header(dialect: Dialect, selection: Selection) -> Dialect:
     # Tables written by R and pandas leave the name of the row labels empty.
     unnamed = not names[0]
     names = [name or (f"column {j}" if j > 1 else row) for j, name in enumerate(names, 1)]
-    if dialect.header is None and count == 1:
+    if selection.options.header is None and count == 1:
         refuse_second_header(dialect, names, cells, lines)
     return replace(
         dialect,
@@ -195,8 +196,8 @@ def _label_candidates(names: list[str], rows: list[list[str]], dialect: Dialect)
     )
 
 
-def quoted_numbers(dialect: Dialect, columns: Collection[str]) -> list[str]:
-    """Those ``columns`` of numbers that are in quotes, unless all are, judging by the first rows.
+def quoted_notes(dialect: Dialect, columns: Collection[str]) -> list[WarningNote]:
+    """Note on those ``columns`` of numbers that alone are in quotes, judging by the first rows.
 
     R writes the levels of a factor in quotes, and numbers without.
     """
@@ -218,7 +219,10 @@ def quoted_numbers(dialect: Dialect, columns: Collection[str]) -> list[str]:
             are_quoted = all(cell[:1] == '"' and dialect.delimiter not in cell for cell in cells)
             quoted.append((name, are_quoted))
     names = [name for name, are_quoted in quoted if are_quoted]
-    return names if len(names) < len(quoted) else []
+    if len(names) in (0, len(quoted)):
+        return []
+    what = f"numbers of {listed(map(repr, names))} are in quotes, and others are not"
+    return [WarningNote(f"{what}: if they are codes, leave them out with exclude={names!r}")]
 
 
 def structure_error(dialect: Dialect, origin: Origin) -> DataError:
@@ -226,19 +230,19 @@ def structure_error(dialect: Dialect, origin: Origin) -> DataError:
 
     If ``origin`` has ``skip_end_from``, the text ends where the file does.
     """
-    path, p, before = dialect.path, len(dialect.names), dialect.before
+    path, p = dialect.path, len(dialect.names)
     try:
         refuse_damage(dialect)
     except DataError as error:
         return error
     with dialect.open_text() as file:
-        for line, text in enumerate(file, start=before.lines + 1):
+        for line, text in enumerate(file, start=dialect.lines_before + 1):
             if _NOT_UTF8.search(text):
                 problem = f"line {line} is not UTF-8 text"
                 hint = "Save the table in UTF-8, or give its encoding, such as encoding='cp1252'."
                 return malformed(path, problem, hint, line=line)
-    row = before.rows - 1  # the last row before those of the dialect
-    for row, (line, _, record) in enumerate(dialect.records(), before.rows):
+    row = dialect.rows_before - 1  # the last row before those of the dialect
+    for row, (line, _, record) in enumerate(dialect.records(), dialect.rows_before):
         if len(record) != p:
             return malformed(
                 path,

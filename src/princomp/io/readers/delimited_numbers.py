@@ -16,7 +16,6 @@ import pyarrow.compute as compute
 from princomp.io.readers.cells import may_have_lost_digits, not_numeric_error
 from princomp.io.readers.columns import Choice, Origin
 from princomp.io.readers.delimited_parse import Reader, are_integers
-from princomp.io.readers.delimited_pieces import all_pieces
 from princomp.io.readers.delimited_text import Dialect
 from princomp.io.readers.number_text import (
     PLAIN,
@@ -28,7 +27,6 @@ from princomp.io.readers.number_text import (
 )
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.rows_at_end import refuse_totals
-from princomp.io.readers.unclear_points import may_have_groups
 
 # Formats in which numbers are sought if none are found in the one that the user gave.
 _FORMATS = (PLAIN, NumberFormat(","), NumberFormat(".", ","), NumberFormat(",", "."))
@@ -102,10 +100,8 @@ def _cast_column(
     # Most text columns show text in the first rows, which avoids a search of all rows.
     unit = column_unit(column[:100].to_pylist(), number_format)
     for kind in (pa.float64(), pa.bool_()):
-        if number_format.cast(column[:100], kind, unit) is None:
-            continue
-        cast = number_format.cast(column, kind, unit)
-        if cast is not None:
+        is_kind = number_format.cast(column[:100], kind, unit) is not None
+        if is_kind and (cast := number_format.cast(column, kind, unit)) is not None:
             return cast, unit
     return None, None
 
@@ -214,37 +210,6 @@ def _refuse_codes(reader: Reader, names: Sequence[str], rows: int) -> None:
 
 def _may_have_codes(dialect: Dialect) -> bool:
     """Whether any field seems to begin with 0 and another digit."""
-    ends = re.escape(dialect.delimiter.encode())
+    starts = rb"\A(?:\xef\xbb\xbf)?", rb"\n", rb"\r", re.escape(dialect.delimiter.encode())
     # Allow only a few blanks or quotes, because a long run would be searched again from each.
-    patterns = [re.compile(end + rb'[" ]{0,8}0[0-9]') for end in (ends, rb"\n", rb"\r")]
-    # A piece begins after a line end, so its first field follows no delimiter.
-    first = re.compile(rb'(?:\xef\xbb\xbf)?[" ]{0,8}0[0-9]')
-    return any(
-        first.match(piece.text) or any(pattern.search(piece.text) for pattern in patterns)
-        for piece in all_pieces(dialect)
-    )
-
-
-def are_decimal_points(
-    reader: Reader, table: pa.Table, choice: Choice, units: dict[str, Unit]
-) -> bool:
-    """Whether a number says that points are decimal marks; refuse numbers such as 1.234."""
-    names = [name for name in choice.names if table.schema.field(name).type == pa.float64()]
-    if not names:
-        return False
-    # Numbers such as 1.000 are read as integers.
-    if all(are_integers(table.column(name).to_numpy()) for name in names):
-        texts = (piece.text for piece in all_pieces(reader.dialect))
-        if not any(map(may_have_groups, texts)):
-            return False
-    return refuse_unclear_points(reader, names, units, len(table))
-
-
-def refuse_unclear_points(
-    reader: Reader, names: Sequence[str], units: dict[str, Unit], rows: int
-) -> bool:
-    """Refuse numbers such as 1.234 in the first rows; whether points are decimal marks."""
-    points = reader.points(names, units, rows)
-    if points.unclear is not None:
-        raise reader.unclear_point_error(*points.unclear)
-    return points.are_decimal
+    return any(re.search(start + rb'[" ]{0,8}0[0-9]', dialect.text or b"") for start in starts)

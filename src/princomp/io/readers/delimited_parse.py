@@ -6,7 +6,6 @@ numbers, or makes the error that says what is wrong.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
-from princomp.errors import MalformedFileError, PrincompError
+from princomp.errors import PrincompError
 from princomp.io.readers.cells import (
     bad_cell_hint,
     decimal_mark_hint,
@@ -30,7 +29,7 @@ from princomp.io.readers.cells import (
 from princomp.io.readers.columns import Origin
 from princomp.io.readers.delimited_header import structure_error
 from princomp.io.readers.delimited_pieces import Piece, count_lines, quoted_rows_error
-from princomp.io.readers.delimited_text import LONGEST_ROW, START, Dialect, Offset
+from princomp.io.readers.delimited_text import LONGEST_ROW, Dialect
 from princomp.io.readers.number_text import FALSE_WORDS, TRUE_WORDS, Unit, is_true_or_false
 from princomp.io.readers.source import copy_columns
 from princomp.io.readers.unclear_points import (
@@ -49,7 +48,7 @@ _LARGEST_BLOCKS = {"straddling": 1 << 30, "header is larger than block size": LO
 
 @dataclass(slots=True)
 class Reader:
-    """Reads columns with pyarrow; its methods return None if pyarrow finds an error."""
+    """Reads columns of the text in ``dialect``; methods return None if pyarrow finds an error."""
 
     dialect: Dialect
     block_size: int = 1 << 20
@@ -63,10 +62,7 @@ class Reader:
         """
 
         def types_of_first_block() -> pa.Schema:
-            with (
-                self._stream() as stream,
-                pa_csv.open_csv(stream, **self._options(names)) as reader,
-            ):
+            with pa_csv.open_csv(**self._options(names)) as reader:
                 return reader.schema
 
         schema = self._try(types_of_first_block)
@@ -92,8 +88,7 @@ class Reader:
         """Read columns with the given types."""
 
         def read() -> pa.Table:
-            with self._stream() as stream:
-                table = pa_csv.read_csv(stream, **self._options(types, types))
+            table = pa_csv.read_csv(**self._options(types, types))
             columns = map(self.dialect.number_format.without_missing, table.columns)
             return pa.table(list(columns), names=table.column_names)
 
@@ -110,18 +105,9 @@ class Reader:
                         return None
                     self.block_size *= 8
 
-    def _stream(self) -> Any:
-        if self.dialect.text is not None:
-            return pa.BufferReader(self.dialect.text)
-        if not self.dialect.is_clean:
-            return pa.PythonFile(self.dialect.open_binary(), "r")
-        # Without Python, into which threads of pyarrow that read ahead could still call when the
-        # process ends. As bytes, because the name of the file may not be UTF-8.
-        file = pa.OSFile(os.fsencode(self.dialect.path))
-        return pa.input_stream(file, compression=self.dialect.compression)
-
     def _options(self, names: Iterable[str], types: Any = None) -> dict[str, Any]:
         return {
+            "input_file": pa.BufferReader(self.dialect.text),
             "read_options": pa_csv.ReadOptions(
                 column_names=self.dialect.names,
                 skip_rows=self.dialect.header_lines,
@@ -145,19 +131,25 @@ class Reader:
         }
 
     def points(
-        self, names: Sequence[str], units: Mapping[str, Unit], rows: int | None = None
+        self, columns: Mapping[str, NDArray[np.float64]], units: Mapping[str, Unit]
     ) -> Points:
-        """Find out what the points in the first rows of columns of numbers are.
+        """Find out what the points in the first rows are, given the numbers of their columns.
 
         ``units`` is as in ``Parser``.
         """
-        texts = self.read_as_text(names)
-        return Points() if texts is None else points_in(texts[:rows], names, units, self.dialect)
+        # Without fractions, a point may be in numbers such as 1.000.
+        are_whole = all(map(are_integers, columns.values()))
+        if are_whole and not may_have_groups(self.dialect.text or b""):
+            return Points()
+        texts, rows = self.read_as_text(list(columns)), len(next(iter(columns.values())))
+        return Points() if texts is None else points_in(texts[:rows], columns, units, self.dialect)
 
-    def unclear_point_error(self, row: int, cell: str) -> MalformedFileError:
-        """Make the error for a number such as 1.234 in a row of this text, with its line."""
-        line = self.dialect.line_of(self.dialect.before.rows + row)
-        return unclear_mark_error(self.dialect.path, line, cell)
+    def refuse_unclear_points(self, points: Points) -> None:
+        """Raise MalformedFileError for a number such as 1.234 in this text."""
+        if points.unclear is not None:
+            row, cell = points.unclear
+            line = self.dialect.line_of(self.dialect.rows_before + row)
+            raise unclear_mark_error(self.dialect.path, line, cell)
 
     def refuse_long_integers(self, name: str, unit: Unit | None, rows: int | None = None) -> None:
         """Raise NotNumericError for an integer beyond 2**53 in a column of integers.
@@ -186,8 +178,6 @@ class Parsed(NamedTuple):
     ----------
     data : ndarray of shape (m, p), C order
     ids : ndarray of object of shape (m,), optional
-    lines : int
-        Number of lines of its text.
     no_integers : list of tuple
         Columns of integers so far that hold fractions, or integers of 2**53 or more: their numbers,
         and whether it is the latter.
@@ -197,7 +187,6 @@ class Parsed(NamedTuple):
 
     data: NDArray[np.float64]
     ids: NDArray[np.object_] | None
-    lines: int
     no_integers: list[tuple[int, bool]]
     points: Points
 
@@ -251,16 +240,14 @@ class Parser:
             table = self._read_table(reader)
             if table is None or not self._is_utf8(reader):
                 return None
-            lines = count_lines(piece.text)
-            if lines > len(table) and quoted_rows_error(self.dialect, piece.text):
+            has_more_lines = b'"' in piece.text and count_lines(piece.text) > len(table)
+            if has_more_lines and quoted_rows_error(self.dialect, piece.text):
                 return None
             columns = [table.column(name).cast("float64").to_numpy() for name in self.columns]
             points = Points()
-            # Without fractions, a point may be in numbers such as 1.000.
-            if assumes_point and (
-                may_have_groups(piece.text) or not all(map(are_integers, columns))
-            ):
-                points = reader.points(self.columns, self.units)
+            if assumes_point:
+                named = dict(zip(self.columns, columns, strict=True))
+                points = reader.points(named, self.units)
             ids = None
             if self.id_column is not None:
                 ids = table.column(self.id_column).to_numpy(zero_copy_only=False)
@@ -272,15 +259,15 @@ class Parser:
                 no_integers.append((j, are_large))
         data = empty((len(table), len(columns)))
         copy_columns(columns, data)
-        return Parsed(data, ids, lines, no_integers, points)
+        return Parsed(data, ids, no_integers, points)
 
-    def error(self, piece: Piece, offset: Offset) -> PrincompError:
-        """Make the error for a piece that could not be parsed, with its place."""
+    def error(self, piece: Piece, rows: int) -> PrincompError:
+        """Make the error for a piece that could not be parsed; there are ``rows`` before it."""
         if piece.fault is not None:
-            return piece.fault(offset.lines)
-        if error := quoted_rows_error(self.dialect, piece.text, offset.lines):
+            return piece.fault
+        if error := quoted_rows_error(self.dialect, piece.text, piece.lines):
             return error
-        reader = self._reader(piece, offset)
+        reader = self._reader(piece, rows)
         with self.dialect.reading():
             table = None if b"\0" in piece.text else reader.read_as_text(self.candidates)
             error = None if table is None else self._cell_error(table, reader.dialect.origin)
@@ -307,20 +294,19 @@ class Parser:
         return None
 
     def refuse_doubtful(
-        self, piece: Piece, unclear: tuple[int, str] | None, large: Sequence[int], offset: Offset
+        self, piece: Piece, points: Points, large: Sequence[int], rows: int
     ) -> None:
-        """Refuse a number such as 1.234, and integers beyond 2**53 in columns ``large``.
-
-        ``unclear`` is as in ``Points``.
-        """
-        reader = self._reader(piece, offset)
-        if unclear is not None:
-            raise reader.unclear_point_error(*unclear)
+        """Refuse a number such as 1.234, and integers beyond 2**53 in columns ``large``."""
+        reader = self._reader(piece, rows)
+        reader.refuse_unclear_points(points)
         for name in (self.columns[j] for j in large):
             reader.refuse_long_integers(name, self.units.get(name))
 
-    def _reader(self, piece: Piece, offset: Offset = START) -> Reader:
-        part = replace(self.dialect, text=piece.text, header_lines=0, before=offset)
+    def _reader(self, piece: Piece, rows: int = 0) -> Reader:
+        text, lines = piece.text, piece.lines
+        part = replace(
+            self.dialect, text=text, header_lines=0, rows_before=rows, lines_before=lines
+        )
         # Parse the piece as one block, in the calling thread.
         return Reader(part, len(piece.text) + 1, threads=False)
 

@@ -6,8 +6,9 @@ report: an unclosed quote, a row that never ends, zero bytes.
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
@@ -33,21 +34,23 @@ class Piece(NamedTuple):
     ----------
     text : bytes
         Only whole records, unless there is a fault.
-    fault : callable, optional
-        Makes the error for a fault in the text or after it, given the number of lines before
-        the piece.
+    lines : int
+        Number of lines before it.
+    fault : PrincompError, optional
+        The error for a fault in the text or after it.
     """
 
     text: bytes
-    fault: Callable[[int], PrincompError] | None = None
+    lines: int
+    fault: PrincompError | None = None
 
 
-def pieces_of(dialect: Dialect, stream: BinaryIO, size: int) -> Iterator[Piece]:
+def pieces_of(dialect: Dialect, stream: BinaryIO, size: int, lines: int = 0) -> Iterator[Piece]:
     """Split a stream of bytes into pieces of whole records, of about ``size`` bytes each.
 
-    A quoted line end does not end a record, and a quote inside an unquoted cell
-    (5" pipe) is ordinary text, as in pyarrow and the csv module. If there is a fault,
-    it is in the last piece.
+    There are ``lines`` before it. A quoted line end does not end a record, and a quote inside an
+    unquoted cell (5" pipe) is ordinary text, as in pyarrow and the csv module. If there is a
+    fault, it is in the last piece.
     """
     rest, is_open = b"", False
     while True:
@@ -56,43 +59,34 @@ def pieces_of(dialect: Dialect, stream: BinaryIO, size: int) -> Iterator[Piece]:
                 # Double the text for a long record, so that it is not searched too often.
                 data = stream.read(max(size, len(rest)))
         except PrincompError as error:
-            yield Piece(b"", _fault_of(error))
+            yield Piece(b"", lines, error)
             return
         if not data:
             break
         text = rest + data if rest else data
         end, is_open = _end_of_last_record(text, dialect.delimiter)
         if end:
-            yield Piece(text[:end])
+            piece = Piece(text[:end], lines)
+            yield piece
+            lines += count_lines(piece.text)
             rest = text[end:]
         else:
             rest = text
             if len(rest) > delimited_text.LONGEST_ROW:
                 break
 
-    def fault(lines: int) -> PrincompError:
-        line = lines + 1
-        if is_open:
-            problem = f"a quote opened in line {line} is never closed"
-            hint = "Close it, or double it if it belongs to the text; or the file is cut short."
-        else:
-            size = f"{delimited_text.LONGEST_ROW >> 20} MB"
-            problem = f"the row that starts in line {line} does not end within {size}"
-            hint = "Each row must stand on a line of its own."
-        return malformed(dialect.path, problem, hint, line=line)
-
+    fault: PrincompError | None = None
+    if is_open:
+        problem = f"a quote opened in line {lines + 1} is never closed"
+        hint = "Close it, or double it if it belongs to the text; or the file is cut short."
+        fault = malformed(dialect.path, problem, hint, line=lines + 1)
+    elif len(rest) > delimited_text.LONGEST_ROW:
+        longest = f"{delimited_text.LONGEST_ROW >> 20} MB"
+        problem = f"the row that starts in line {lines + 1} does not end within {longest}"
+        hint = "Each row must stand on a line of its own."
+        fault = malformed(dialect.path, problem, hint, line=lines + 1)
     if rest:
-        yield Piece(rest, fault if is_open or len(rest) > delimited_text.LONGEST_ROW else None)
-
-
-def all_pieces(dialect: Dialect) -> Iterator[Piece]:
-    """All of a text in pieces of whole records."""
-    with dialect.reading(), dialect.open_binary() as stream:
-        yield from pieces_of(dialect, stream, _SEARCHED_BYTES)
-
-
-def _fault_of(error: PrincompError) -> Callable[[int], PrincompError]:
-    return lambda lines: error
+        yield Piece(rest, lines, fault)
 
 
 def _end_of_last_record(text: bytes, delimiter: str) -> tuple[int, bool]:
@@ -152,7 +146,7 @@ def count_lines(text: bytes) -> int:
 
 
 def refuse_damage(dialect: Dialect, rows: int = 0) -> None:
-    """Raise MalformedFileError if quotes swallow rows, or if the text has zero bytes.
+    """Raise MalformedFileError if quotes swallow rows in the text, or if it has zero bytes.
 
     CSV readers take everything after an unclosed quote, or between two quotes that are no pair, as
     one cell, so those rows would be missing without an error. Files that were not written
@@ -164,22 +158,18 @@ def refuse_damage(dialect: Dialect, rows: int = 0) -> None:
     rows : int
         Number of rows that were read. If there are as many lines, no cell has several.
     """
-    lines = dialect.before.lines
-    for piece in all_pieces(dialect):
-        if b"\0" in piece.text:
-            line = lines + 1 + count_lines(piece.text.partition(b"\0")[0])
-            problem = f"line {line} holds a zero byte, which no text does"
-            raise malformed(dialect.path, problem, line=line)
+    text, lines = dialect.text or b"", dialect.lines_before
+    if b"\0" in text:
+        line = lines + 1 + count_lines(text.partition(b"\0")[0])
+        problem = f"line {line} holds a zero byte, which no text does"
+        raise malformed(dialect.path, problem, line=line)
+    for piece in pieces_of(dialect, io.BytesIO(text), _SEARCHED_BYTES, lines):
         if piece.fault is not None:
-            raise piece.fault(lines)
-        lines += count_lines(piece.text)
-    if lines - dialect.before.lines - dialect.header_lines <= rows:
-        return
-    lines = dialect.before.lines
-    for piece in all_pieces(dialect):
-        if error := quoted_rows_error(dialect, piece.text, lines):
-            raise error
-        lines += count_lines(piece.text)
+            raise piece.fault
+    if count_lines(text) - dialect.header_lines > rows and (
+        error := quoted_rows_error(dialect, text, lines)
+    ):
+        raise error
 
 
 def quoted_rows_error(dialect: Dialect, text: bytes, lines: int = 0) -> PrincompError | None:

@@ -20,10 +20,11 @@ from princomp.io.readers.cells import may_have_lost_digits
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.delimited import detect_file_dialect, infer_table
 from princomp.io.readers.delimited_parse import Parsed, are_integers
-from princomp.io.readers.delimited_pieces import Piece, count_lines, pieces_of
-from princomp.io.readers.delimited_text import Dialect, Offset, offset_after_lines
+from princomp.io.readers.delimited_pieces import Piece, pieces_of
+from princomp.io.readers.delimited_text import Dialect, offset_after_lines
 from princomp.io.readers.rows_at_end import last_records, refuse_totals_at_end, skipped_notes
 from princomp.io.readers.source import Chunk, FileState, Source, file_state
+from princomp.io.readers.unclear_points import Points
 from princomp.linalg import default_threads, map_in_order
 
 # Least text that is read to infer which columns are numeric, in bytes.
@@ -93,35 +94,34 @@ class DelimitedSource(Source):
         head, following = _read_head(dialect, pieces)
         complete = following is None
         table, self._parser = infer_table(replace(dialect, text=head), selection, complete=complete)
-        layout, n = self._parser.dialect, table.data.shape[0]
+        self._dialect = self._parser.dialect
         super().__init__(**{**table.properties(), "rows": None, "nbytes": None})
         self.repeatable = not once
         if not complete and (skip_end := dialect.skip_end) != 0:
             records = [] if once else last_records(dialect)
-            is_checked = refuse_totals_at_end(records, dialect, len(layout.names))
+            is_checked = refuse_totals_at_end(records, dialect, len(self._dialect.names))
             if skip_end:
                 skipped = records[-skip_end:] if skip_end <= len(records) else []
                 self.notes = (*skipped_notes(skipped, skip_end), *self.notes)
             elif not is_checked:
                 self.notes = (*self.notes, _UNCHECKED_END_NOTE)
         # Number of rows, if the whole text was read as the head. Later rows are totals or empty.
-        self._row_count = n if complete else None
-        self._dialect = dialect
+        self._row_count = table.rows if complete else None
         # For each column, whether all numbers so far are integers and small enough to be exact.
         self._is_integer = [are_integers(x) and not may_have_lost_digits(x) for x in table.data.T]
-        self._body_start = offset_after_lines(head, layout.header_lines)
-        self._piece_size = min(
-            max(MIN_PIECE_BYTES, len(head) * _NUMBERS // (n * self.p)), MAX_PIECE_BYTES
-        )
+        self._body_start = offset_after_lines(head, self._dialect.header_lines)
+        usual_size = len(head) * _NUMBERS // table.data.size
+        self._piece_size = min(max(MIN_PIECE_BYTES, usual_size), MAX_PIECE_BYTES)
         self._remaining: Iterator[Piece] | None = None
         if once:
-            rows = pieces_of(dialect, io.BytesIO(head[self._body_start :]), self._piece_size)
+            body = io.BytesIO(head[self._body_start :])
+            rows = pieces_of(dialect, body, self._piece_size, self._dialect.header_lines)
             self._remaining = itertools.chain(rows, (following,) if following else (), pieces)
 
     @property
     def row_origin(self) -> Origin:
         """The file, and the lines of its rows if it can be read again."""
-        return self._parser.dialect.origin if self.repeatable else Origin(self.file)
+        return self._dialect.origin if self.repeatable else Origin(self.file)
 
     def current_states(self) -> tuple[FileState, ...]:
         """Current state of the file; empty if rows can be read only once."""
@@ -129,7 +129,7 @@ class DelimitedSource(Source):
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on, in chunks of about 2**18 numbers."""
-        is_integer, assumes_point = list(self._is_integer), self._parser.dialect.assumes_point
+        is_integer, assumes_point = list(self._is_integer), self._dialect.assumes_point
 
         def parse(piece: Piece) -> tuple[Piece, Parsed | None]:
             # Outdated values in a thread only cost time.
@@ -137,31 +137,30 @@ class DelimitedSource(Source):
 
         threads = min(default_threads(), _MOST_THREADS)
         with self._open_pieces() as pieces:
-            pieces, offset = self._skip_to(pieces, start if self.repeatable else 0)
-            skipped = offset.rows
+            pieces, row = self._skip_to(pieces, start if self.repeatable else 0)
+            skipped = row
             with closing(map_in_order(parse, pieces, threads)) as parsed_pieces:
                 for piece, parsed in parsed_pieces:
                     if parsed is None:
-                        raise self._parser.error(piece, offset)
-                    assumes_point = assumes_point and not parsed.points.are_decimal
-                    unclear = parsed.points.unclear if assumes_point else None
+                        raise self._parser.error(piece, row)
+                    points = parsed.points if assumes_point else Points()
+                    assumes_point = assumes_point and points == Points()
                     large = [j for j, beyond in parsed.no_integers if beyond and is_integer[j]]
-                    if (unclear or large) and skipped:
+                    if not skipped:
+                        self._parser.refuse_doubtful(piece, points, large, row)
+                    elif large or points.unclear:
                         # Rows that were skipped may show that these numbers are what they seem.
-                        self._read_until(offset.rows + len(parsed.data))
-                    elif unclear or large:
-                        self._parser.refuse_doubtful(piece, unclear, large, offset)
-                    assumes_point = assumes_point and unclear is None
+                        self._read_until(row + len(parsed.data))
                     for j, _ in parsed.no_integers:
                         # If its large numbers were accepted, a column is not one of integers: it
                         # has exponents, for example.
                         is_integer[j] = False
-                    first, stop = max(0, start - offset.rows), len(parsed.data)
+                    first, stop = max(0, start - row), len(parsed.data)
                     if self._row_count is not None:
-                        stop = min(stop, self._row_count - offset.rows)
+                        stop = min(stop, self._row_count - row)
                     if first < stop:
                         yield Chunk(parsed.data, parsed.ids).part(first, stop)
-                    offset = Offset(offset.rows + len(parsed.data), offset.lines + parsed.lines)
+                    row += len(parsed.data)
 
     def _read_until(self, row: int) -> None:
         """Read the rows before number ``row``, which raises the error if any of them is refused."""
@@ -181,7 +180,9 @@ class DelimitedSource(Source):
         with stream:
             with self._dialect.reading():
                 stream.read(self._body_start)
-            yield self._without_last_rows(pieces_of(self._dialect, stream, self._piece_size))
+            lines = self._dialect.header_lines
+            rows = pieces_of(self._dialect, stream, self._piece_size, lines)
+            yield self._without_last_rows(rows)
 
     def _without_last_rows(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
         """All pieces, without the last ``skip_end`` records, which need not be valid rows."""
@@ -201,18 +202,19 @@ class DelimitedSource(Source):
             while sum(count for _, count in pending) - pending[0][1] >= last:
                 yield pending.popleft()[0]
         text = b"".join(piece.text for piece, _ in pending)
-        if rest := self._dialect.without_last_records(text, last)[0]:
-            yield Piece(rest)
+        part = replace(self._dialect, text=text, header_lines=0)
+        if rest := part.without_last_records(last)[0].text:
+            yield Piece(rest, pending[0][0].lines)
 
-    def _skip_to(self, pieces: Iterator[Piece], start: int) -> tuple[Iterator[Piece], Offset]:
-        """The pieces from the one with row ``start`` on, and the rows and lines before them."""
-        offset = Offset(0, self._parser.dialect.header_lines)
+    def _skip_to(self, pieces: Iterator[Piece], start: int) -> tuple[Iterator[Piece], int]:
+        """The pieces from the one with row ``start`` on, and the number of rows before them."""
+        row = 0
         for piece in pieces if start else ():
             rows = self._parser.count(piece)
-            if rows is None or offset.rows + rows > start:
-                return itertools.chain([piece], pieces), offset
-            offset = Offset(offset.rows + rows, offset.lines + count_lines(piece.text))
-        return pieces, offset
+            if rows is None or row + rows > start:
+                return itertools.chain([piece], pieces), row
+            row += rows
+        return pieces, row
 
 
 def _read_head(dialect: Dialect, pieces: Iterator[Piece]) -> tuple[bytes, Piece | None]:
@@ -220,7 +222,7 @@ def _read_head(dialect: Dialect, pieces: Iterator[Piece]) -> tuple[bytes, Piece 
     text = b""
     for piece in pieces:
         if piece.fault is not None:
-            raise piece.fault(count_lines(text))
+            raise piece.fault
         text += piece.text
         if len(text) >= HEAD_BYTES:
             with dialect.reading():

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO, cast
+from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 
 import pyarrow as pa
 
@@ -32,16 +32,6 @@ LONGEST_ROW = 2**26
 csv.field_size_limit(max(csv.field_size_limit(), LONGEST_ROW))
 # Bytes of a compressed file that are read at once.
 _READ = 2**22
-
-
-class Offset(NamedTuple):
-    """Number of data rows and of lines (including the header) of a file before a text of it."""
-
-    rows: int
-    lines: int
-
-
-START = Offset(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +59,6 @@ class Dialect:
     number_format : NumberFormat
     assumes_point : bool
         Whether no option and no number so far says that a point is a decimal mark.
-    header : int, optional
-        Number of lines of column names; None detects whether the first line is one.
     skip_end : int, optional
         Number of lines left out at the end, also blank ones; None refuses totals.
     notes : tuple of str
@@ -83,8 +71,8 @@ class Dialect:
         Columns that may name the rows: the first one, and others judging by the first rows.
     unnamed : bool
         Whether the file has no name for the first column.
-    before : Offset
-        What precedes ``text`` in the file.
+    rows_before, lines_before : int
+        Number of data rows, and of lines (including the header), before ``text`` in the file.
     of_model : bool
         As in ``Selection``.
     """
@@ -99,14 +87,14 @@ class Dialect:
     split_at_blanks: bool = False
     number_format: NumberFormat = PLAIN
     assumes_point: bool = False
-    header: int | None = None
     skip_end: int | None = None
     notes: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     header_lines: int = 0
     label_candidates: tuple[str, ...] = ()
     unnamed: bool = False
-    before: Offset = START
+    rows_before: int = 0
+    lines_before: int = 0
     of_model: bool = False
 
     @property
@@ -118,13 +106,7 @@ class Dialect:
     @property
     def origin(self) -> Origin:
         """Where the rows come from, for messages."""
-        return Origin(str(self.path), self.line_of, offset=self.before.rows, of_model=self.of_model)
-
-    @property
-    def is_clean(self) -> bool:
-        """Whether the bytes are UTF-8 and need no cleaning."""
-        is_utf8 = self.encoding in ("utf-8", "utf-8-sig")
-        return is_utf8 and not (self.skip or self.comment or self.split_at_blanks)
+        return Origin(str(self.path), self.line_of, offset=self.rows_before, of_model=self.of_model)
 
     def reading(self) -> AbstractContextManager[None]:
         """Turn the errors of a library that reads this text into errors of princomp."""
@@ -138,7 +120,8 @@ class Dialect:
 
     def cleaned(self, stream: BinaryIO) -> BinaryIO:
         """Return a stream of clean text for a stream of decompressed bytes."""
-        if self.is_clean:
+        is_utf8 = self.encoding in ("utf-8", "utf-8-sig")
+        if is_utf8 and not (self.skip or self.comment or self.split_at_blanks):
             return stream
         return io.BufferedReader(_CleanedText(stream, self), 1 << 20)
 
@@ -160,7 +143,7 @@ class Dialect:
         """
         with self.open_text() as file:
             reader = csv.reader(file, delimiter=self.delimiter)
-            before, last_line = self.before.lines, 0
+            before, last_line = self.lines_before, 0
             for record in reader:
                 if (record or blank) and last_line >= self.header_lines:
                     yield before + last_line + 1, before + reader.line_num, record
@@ -169,7 +152,7 @@ class Dialect:
     def line_of(self, row: int) -> int | None:
         """Line of the file on which its data row ``row``, from 0, starts."""
         with suppress(OSError, EOFError, csv.Error):
-            for line, _, _ in islice(self.records(), row - self.before.rows, None):
+            for line, _, _ in islice(self.records(), row - self.rows_before, None):
                 return line
         return None
 
@@ -178,14 +161,15 @@ class Dialect:
         first_line = self.line_of(row) or 0
         return sum(line >= first_line for line, _, _ in self.records(blank=True))
 
-    def without_last_records(self, text: bytes, last: int) -> tuple[bytes, list[list[str]]]:
-        """Cut off the last records of a clean text; also return these, which may have any form.
+    def without_last_records(self, last: int) -> tuple[Dialect, list[list[str]]]:
+        """Cut off the last records of the text; also return these, which may have any form.
 
         Blank lines count.
         """
-        records = deque(replace(self, text=text).records(blank=True), int(last))
+        text, records = self.text or b"", deque(self.records(blank=True), int(last))
         lines = records[0][0] - 1 if records else 0
-        return text[: offset_after_lines(text, lines)], [record for *_, record in records]
+        shorter = replace(self, text=text[: offset_after_lines(text, lines)])
+        return shorter, [record for *_, record in records]
 
 
 def offset_after_lines(text: bytes, lines: int) -> int:

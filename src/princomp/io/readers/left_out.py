@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import date, time, timedelta
 from typing import Any, TypeAlias
 
@@ -68,10 +68,8 @@ class NamedNote(str):
 
 def true_false_notes(kinds: Mapping[str, str]) -> tuple[NamedNote, ...]:
     """Note on the columns that hold true and false; ``kinds`` as in ``Source.kinds``."""
-    names = [repr(name) for name, kind in kinds.items() if kind == TRUE_FALSE]
-    if not names:
-        return ()
-    return (NamedNote(f"true and false of {listed(names)} count as 1 and 0"),)
+    shown = listed(repr(name) for name, kind in kinds.items() if kind == TRUE_FALSE)
+    return (NamedNote(f"true and false of {shown} count as 1 and 0"),) if shown else ()
 
 
 def text_notes(names: Iterable[str]) -> tuple[NamedNote, ...]:
@@ -141,11 +139,3 @@ def kind_of_column(series: Series) -> str:
 def kind_name(dtype: object) -> str:
     """The word in notes for columns of a type."""
     return next((kind for types, kind in _KINDS if isinstance(dtype, types)), "text")
-
-
-def quoted_notes(names: Sequence[str]) -> tuple[WarningNote, ...]:
-    """Note on columns that are analysed, and whose numbers, unlike others, are in quotes."""
-    if not names:
-        return ()
-    what = f"numbers of {listed(map(repr, names))} are in quotes, and others are not"
-    return (WarningNote(f"{what}: if they are codes, leave them out with exclude={list(names)!r}"),)

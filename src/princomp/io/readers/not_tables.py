@@ -73,19 +73,19 @@ def shape_error(X: Any) -> ShapeError | None:
         problem = f"a {kind} cannot be read as a table"
         hint = "give an array of shape (n, p), a frame, or the name of a file"
     elif len(shape) == 1:
-        column = as_one_row(X, "X").replace("(1, -1)", "(-1, 1)")
+        column = as_one_row(X).replace("(1, -1)", "(-1, 1)")
         if not hasattr(X, "__array__"):
             column = "[[x] for x in X]"
         elif hasattr(X, "to_frame"):
             column = "X.to_frame()"
-        hint = f"Reshape your data: {as_one_row(X, 'X')} is one row, {column} one column"
-        hint = stack_hint(X, "X") or hint
+        hint = f"Reshape your data: {as_one_row(X)} is one row, {column} one column"
+        hint = stack_hint(X) or hint
     elif hasattr(X, "dims") and hasattr(X, "stack"):
         time = "time" if "time" in X.dims else X.dims[0]
         others = tuple(dim for dim in X.dims if dim != time)
         hint = f"X.stack(space={others!r}) makes a row for each {time!r}"
     else:
-        array = _as_code(X, "X")
+        array = _as_code(X)
         hint = (
             f"{array}.reshape(len(X), -1) makes a row of each X[i], such as an image; "
             f"{array}.reshape(-1, {shape[-1]}) keeps the last axis as columns, such as the bands "
@@ -96,28 +96,28 @@ def shape_error(X: Any) -> ShapeError | None:
     return ShapeError(problem, hint=hint)
 
 
-def stack_hint(data: Any, name: str) -> str | None:
-    """Hint on how to make a table of data of one dimension whose cells are vectors, if they are."""
-    if not len(data) or np.ndim(np.asarray(data)[0]) != 1:
+def stack_hint(X: Any) -> str | None:
+    """Hint on how to make a table of X of one dimension whose cells are vectors, if they are."""
+    if not len(X) or np.ndim(np.asarray(X)[0]) != 1:
         return None
-    is_array = hasattr(data, "reshape") or hasattr(data, "to_frame")
-    cells = name if is_array else f"numpy.asarray({name})"
-    return f"numpy.stack({cells}) makes each vector {name}[i] a row"
+    is_array = hasattr(X, "reshape") or hasattr(X, "to_frame")
+    cells = "X" if is_array else "numpy.asarray(X)"
+    return f"numpy.stack({cells}) makes each vector X[i] a row"
 
 
-def _as_code(data: object, name: str) -> str:
-    """Code that makes an array that can be reshaped of one called ``name``."""
-    if hasattr(data, "reshape") and not hasattr(data, "to_frame"):
-        return name
-    if hasattr(data, "values") and not hasattr(data, "to_frame"):
-        return f"{name}.values"
-    if hasattr(data, "attrs") or hasattr(data, "dimensions"):  # of an open file
-        return f"{name}[:]"
-    return f"numpy.asarray({name})"
+def _as_code(X: object) -> str:
+    """Code that makes an array that can be reshaped of X."""
+    if hasattr(X, "reshape") and not hasattr(X, "to_frame"):
+        return "X"
+    if hasattr(X, "values") and not hasattr(X, "to_frame"):
+        return "X.values"
+    if hasattr(X, "attrs") or hasattr(X, "dimensions"):  # of an open file
+        return "X[:]"
+    return "numpy.asarray(X)"
 
 
-def as_one_row(data: object, name: str) -> str:
-    """Python code that makes a table of one row of data of one dimension."""
-    if hasattr(data, "iloc"):
-        return f"{name}.to_frame().T"
-    return f"{_as_code(data, name)}.reshape(1, -1)" if hasattr(data, "__array__") else f"[{name}]"
+def as_one_row(X: object) -> str:
+    """Code that makes a table of one row of X, which has one dimension."""
+    if hasattr(X, "iloc"):
+        return "X.to_frame().T"
+    return f"{_as_code(X)}.reshape(1, -1)" if hasattr(X, "__array__") else "[X]"

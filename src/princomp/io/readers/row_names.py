@@ -152,22 +152,16 @@ def without_row_numbers(first: Series, choice: Choice) -> tuple[Choice, tuple[Wa
     label = first.name
     if choice.requested or len(choice.names) < 2 or choice.names[0] != label:
         return choice, ()
-    if not has_index_name(label):
-        notes = _notes_on_numbers(label, first)
-    elif first.dtype.is_integer():
-        notes = (row_numbers_note(label, has_index=first.implementation.is_pandas()),)
-        choice = replace(choice, names=choice.names[1:])
-    else:
-        notes = _whole_numbers_note(label, first) if first.dtype.is_float() else ()
-    return choice, notes
-
-
-def _notes_on_numbers(label: str, first: Series) -> tuple[WarningNote, ...]:
-    is_integer = first.dtype.is_integer()
+    is_integer, pandas = first.dtype.is_integer(), first.implementation.is_pandas()
     if not is_integer and not first.dtype.is_float():
-        return ()
-    without = drop_call(label, pandas=first.implementation.is_pandas())
-    return counting_notes(label, first.to_numpy(), may_count=is_integer, leave_out=without)
+        return choice, ()
+    if has_index_name(label) and is_integer:
+        choice = replace(choice, names=choice.names[1:])
+        return choice, (row_numbers_note(label, has_index=pandas),)
+    cells, without = first.to_numpy(), drop_call(label, pandas=pandas)
+    if has_index_name(label):
+        return choice, _whole_numbers_note(label, cells, without)
+    return choice, counting_notes(label, cells, may_count=is_integer, leave_out=without)
 
 
 def drop_call(label: str, *, pandas: bool) -> str:
@@ -175,14 +169,12 @@ def drop_call(label: str, *, pandas: bool) -> str:
     return f"frame.drop({'columns=' if pandas else ''}[{label!r}])"
 
 
-def _whole_numbers_note(label: str, first: Series) -> tuple[WarningNote, ...]:
+def _whole_numbers_note(label: str, values: NDArray[Any], without: str) -> tuple[WarningNote, ...]:
     """Note on a column of floats that may be row numbers, such as integers with missing cells."""
-    values = first.to_numpy()
     known = values[~np.isnan(values)]
     if not known.size or (known != np.trunc(known)).any():
         return ()
     words = f"the first column {label!r} holds whole numbers of a floating-point type and is "
-    without = drop_call(label, pandas=first.implementation.is_pandas())
     return (WarningNote(f"{words}analysed: leave it out with {without}"),)
 
 

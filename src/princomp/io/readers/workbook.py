@@ -27,7 +27,6 @@ from princomp.errors import DataError, ParameterError, counted, did_you_mean
 from princomp.io.readers.columns import Selection, listed
 from princomp.io.readers.delimited import infer_table
 from princomp.io.readers.delimited_detect import detect_dialect
-from princomp.io.readers.delimited_numbers import refuse_unclear_points
 from princomp.io.readers.delimited_parse import Reader
 from princomp.io.readers.left_out import WarningNote
 from princomp.io.readers.reader_errors import file_error, malformed, reading
@@ -77,7 +76,8 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
         if assumes_point:
             texts = dialect.cleaned(io.BytesIO(texts)).read()
             reader = Reader(replace(parser.dialect, text=texts))
-            refuse_unclear_points(reader, parser.columns, parser.units, len(table.data))
+            columns = dict(zip(parser.columns, table.data.T, strict=True))
+            reader.refuse_unclear_points(reader.points(columns, parser.units))
     except DataError as error:
         if is_one_of_several:
             other = f"This is sheet {title!r}, one of {count}; sheet= names another."
