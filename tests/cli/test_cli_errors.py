@@ -10,7 +10,7 @@ import pytest
 
 import princomp as package
 from command_line import ARRESTS, files_in, write_csv
-from princomp import errors
+from princomp import core, errors
 
 USAGE_ERRORS = [
     (["fit", ARRESTS, "-k", "1.5"], "'1.5' is not a whole number"),
@@ -22,7 +22,10 @@ USAGE_ERRORS = [
     (["fit", ARRESTS, "--columns", "Murder\nRape"], "is not one line of column names"),
     (["fit", ARRESTS, "--bogus"], "No such option '--bogus'"),
     (["fit", ARRESTS, "--scale", "log"], "'log' is not one of"),
-    (["fit", ARRESTS, "--solver", "magic"], "'magic' is not one of"),
+    (
+        ["fit", ARRESTS, "--solver", "magic"],
+        f"'magic' is not one of {', '.join(map(repr, core.SOLVERS))}",
+    ),
     (["fit", ARRESTS, "--missing", "guess"], "'guess' is not one of"),
     (["fit", ARRESTS, "--format", "xlsx"], "'xlsx' is not one of"),
     (["fit"], "Missing argument 'FILE...'"),
@@ -45,6 +48,7 @@ USAGE_ERRORS = [
     (["plot", "pairs", "m.pca", ARRESTS, "-o", "f.svg", "--groups", " "], "of the column is empty"),
     (["fit", ARRESTS, "--na", "x,"], "'x,' has an empty word"),
     (["fit", ARRESTS, "--exclude", "Murder,,Rape"], "has an empty column name"),
+    (["choose", ARRESTS, "--rules", "gcv,,elbow"], "'gcv,,elbow' has an empty rule"),
 ]
 
 
