@@ -40,7 +40,7 @@ def _rows_that_lack_only(data: Block, weights: Weights) -> NDArray[np.intp]:
         alone = missing.sum(axis=1) == 1
     else:
         missing = np.isnan(data)
-        alone = np.einsum("ij->i", missing, dtype=np.int32) == 1  # faster than sum and count_nonzero
+        alone = np.einsum("ij->i", missing, dtype=np.int32) == 1  # faster than sum
     if weights is not None:
         alone &= weights > 0
     return missing[alone].sum(axis=0)
