@@ -241,7 +241,7 @@ def _missing_cells(rows: FloatArray, weights: Weights, names: Names) -> NDArray[
             f"too few of {len(missing[used]):,} cells are known to estimate the others: "
             f"{listed(shown, limit=5)}",
             place={"columns": [column_name(names, column) for column in too_few]},
-            hint="leave out these columns, all of which the place of this error names; a column "
+            hint="leave out these columns (the place of this error names all of them): a column "
             "needs at least two known cells",
         )
     return missing
