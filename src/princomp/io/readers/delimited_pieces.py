@@ -163,12 +163,13 @@ def refuse_damage(dialect: Dialect, rows: int = 0) -> None:
         line = lines + 1 + count_lines(text.partition(b"\0")[0])
         problem = f"line {line} holds a zero byte, which no text does"
         raise malformed(dialect.path, problem, line=line)
+    if b'"' not in text:
+        return
     for piece in pieces_of(dialect, io.BytesIO(text), _SEARCHED_BYTES, lines):
         if piece.fault is not None:
             raise piece.fault
-    if count_lines(text) - dialect.header_lines > rows and (
-        error := quoted_rows_error(dialect, text, lines)
-    ):
+    has_more_lines = count_lines(text) - dialect.header_lines > rows
+    if has_more_lines and (error := quoted_rows_error(dialect, text, lines)):
         raise error
 
 
