@@ -70,7 +70,7 @@ class Parallel:
             values = (squared_singular_values(rows) / (len(rows) - 1.0))[: len(values)]
         return threshold_decision(self.name, known, values, quantiles, description)
 
-    def _null_variances(self, known: Known, rows: FloatArray | None) -> FloatArray:
+    def _null_variances(self, known: Known, rows: FloatArray | None = None) -> FloatArray:
         """Variances (draws, most) of tables without structure: ``rows`` permuted, if given."""
         rng = known.generator()
         all_variances = []
