@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from princomp import PCA, KernelPCA
@@ -56,3 +57,18 @@ def test_an_infinite_score_of_a_later_batch_is_named_by_its_number_in_all(name):
         call(batches(rows, 10, 20, 30))
     assert "row 33" in caught.value.message
     assert caught.value.place["row"] == 33
+
+
+@pytest.mark.parametrize("in_all", [True, False])
+def test_row_numbers_of_pandas_are_left_out_of_each_batch(in_all):
+    frame = pd.DataFrame(ROWS, columns=list("abcd"))
+    frame.insert(0, "Unnamed: 0", np.arange(40))
+
+    def batches_of_frames():
+        yield frame[:20]
+        yield frame[20:] if in_all else frame[20:].drop(columns="Unnamed: 0")
+
+    with pytest.warns(UserWarning, match="left out 'Unnamed: 0'"):
+        model = PCA(2).fit(batches_of_frames)
+    assert list(model.feature_names_in_) == list("abcd")
+    np.testing.assert_allclose(model.explained_variance_, PLAIN.explained_variance_, rtol=1e-12)

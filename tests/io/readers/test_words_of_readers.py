@@ -1,12 +1,14 @@
-"""Hints of readers: only those that apply to what was given."""
+"""Messages of readers: the place of a cell, and only hints that apply to what was given."""
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 from princomp import PCA
-from princomp.errors import ShapeError
+from princomp.errors import NotNumericError, ShapeError
 from princomp.io import open_files
 
 
@@ -22,3 +24,16 @@ def test_only_a_text_has_a_separator(tmp_path):
         with pytest.raises(ShapeError) as caught:
             PCA().fit(pd.DataFrame(columns))
         assert "sep" not in caught.value.hint
+
+
+@pytest.mark.parametrize("column", [0, 2])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, lambda rows: rows.astype(object)])
+def test_the_place_of_a_long_integer_is_its_row_and_column(kind, column):
+    rows = np.arange(1, 21, dtype=np.int64).reshape(5, 4)
+    rows[3, column] = 2**60 + 1
+    with pytest.raises(NotNumericError) as caught:
+        PCA().fit(kind(rows))
+    assert caught.value.message.startswith(
+        f"column {column} row 3: the integer 1152921504606846977 is"
+    )
+    assert (caught.value.place["row"], caught.value.place["column"]) == (3, column)

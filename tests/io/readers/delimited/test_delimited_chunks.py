@@ -14,7 +14,7 @@ import pytest
 from delimited_cases import EXAMPLE, CountingStream, assert_same_as_whole, opened, read_all
 
 from princomp.errors import InputNotFoundError, MalformedFileError, NotNumericError
-from princomp.io.readers import delimited_stream, delimited_text, rows_at_end
+from princomp.io.readers import delimited_stream, delimited_text
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.delimited_text import Dialect
 from princomp.io.readers.read_options import ReadOptions
@@ -221,15 +221,14 @@ def test_skipped_last_rows_may_be_among_the_first(write, rows):
     assert len(read_all(source)[0]) == rows
 
 
-@pytest.mark.usefixtures("short_head")
 def test_all_skipped_last_rows_are_counted_although_few_are_read(write, monkeypatch):
-    """The last bytes of a file are read for the names of the rows, here eight whole lines."""
-    monkeypatch.setattr(rows_at_end, "_TAIL", 40)
-    path = write("a,b\n" + "1,25\n" * 92 + "".join(f"{i},99\n" for i in range(8)))
-    for skip_end, names in ((7, ": 1 99, 2 99, 3 99, 4 99, 5 99 and 2 more"), (8, ""), (60, "")):
+    """The last 64 kB of a file, here 13,106 lines, are read for the names of the rows."""
+    monkeypatch.setattr(delimited_stream, "HEAD_BYTES", 100)
+    path = write("a,b\n" + "1,25\n" * 14_000)
+    for skip_end, names in ((7, ": " + "1 25, " * 4 + "1 25 and 2 more"), (13_500, "")):
         source = opened(path, options=ReadOptions(skip_end=skip_end))
-        assert source.notes[0] == f"skip_end={skip_end} left out {skip_end} rows{names}"
-        assert len(read_all(source)[0]) == 100 - skip_end
+        assert source.notes[0] == f"skip_end={skip_end} left out {skip_end:,} rows{names}"
+        assert len(read_all(source)[0]) == 14_000 - skip_end
 
 
 @pytest.mark.usefixtures("short_head")
