@@ -17,13 +17,14 @@ from princomp.core.request import PCAParameters
 from princomp.core.schema import TableSchema, map_blocks, open_rows, open_scores
 from princomp.engines import DistributedRows
 from princomp.errors import (
+    ColumnError,
     NotFiniteError,
     ShapeError,
     row_words,
     scores_overflow,
     warn,
 )
-from princomp.io import Origin, RowArray, RowData, Source, listed, not_finite_error
+from princomp.io import Origin, RowArray, RowData, Rows, Source, listed, not_finite_error
 from princomp.linalg import EPS, FloatArray, slices
 from princomp.summaries import (
     as_dense,
@@ -104,6 +105,17 @@ class FittedModel(ABC, Generic[R]):
     @abstractmethod
     def block_scores(self, rows: RowArray) -> FloatArray:
         """Scores of rows in memory, without a check for NaN and infinity."""
+
+    def open(self, X: object) -> Rows:
+        """Open a table whose columns are those of the fit, as ``TableSchema.open`` does."""
+        try:
+            return self.schema.open(X)
+        except ColumnError as error:
+            lacks = error.place.get("missing") and not error.place.get("new")
+            if lacks and self.missing in FILL_METHODS and hasattr(X, "reindex"):
+                advice = "or leave the absent ones empty: X.reindex(columns="
+                error.hint = f"{error.hint}, {advice}model.feature_names_in_)"
+            raise
 
     @abstractmethod
     def engine_scores(self, data: DistributedRows) -> Any:

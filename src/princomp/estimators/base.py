@@ -223,7 +223,7 @@ class TableEstimator(Generic[M]):
     def _scores(self, X: object) -> Any:
         """Scores of a table whose columns are those of the fit."""
         model = self.__fitted_model__()
-        data, _, origin = model.schema.open(X)
+        data, _, origin = model.open(X)
         return self._scores_with(model, data, origin)
 
     def _scores_with(self, model: FittedModel[Any], data: RowData, origin: Origin | None) -> Any:

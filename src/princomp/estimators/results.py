@@ -38,7 +38,7 @@ def score_samples(self: PCA, X: Any) -> FloatArray:
     Warns if a column that varies is left out, because its variance is below the resolution.
     """
     model = self.__fitted_model__()
-    data, _, origin = model.schema.open(X)
+    data, _, origin = model.open(X)
     model.warn_of_columns_left_out("densities", data.shape[1])
 
     def densities(rows: Block, first: int) -> FloatArray:
@@ -142,7 +142,7 @@ def impute(self: PCA, X: Any) -> Any:
             place={"parameter": "missing"},
             hint="fit with missing='em' or missing='nipals' and a number of components",
         )
-    data, _, origin = model.schema.open(X)
+    data, _, origin = model.open(X)
 
     def fill(rows: Any, first: int) -> FloatArray:
         if is_sparse(rows):

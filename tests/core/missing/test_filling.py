@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from engines.on_partitions import partitions
 from helpers import EPS, orthonormal, with_singular_values
-from princomp import PCA
+from princomp import PCA, diagnostics
 from princomp.core.missing import methods
 from princomp.core.missing.filled import fill_table
 from princomp.core.missing.methods import (
@@ -23,7 +24,7 @@ from princomp.core.missing.methods import (
     shrinkage,
 )
 from princomp.core.request import Request
-from princomp.errors import DataError, ParameterError
+from princomp.errors import ColumnError, DataError, ParameterError
 
 # Sums of n·p squares are off by some units of rounding of the whole.
 ROUNDING = 1e-12
@@ -428,3 +429,20 @@ def test_the_advice_for_column_means_is_true():
         PCA(1, missing="mean").fit(X)
     code = caught.value.hint.partition("; ")[2].removesuffix(" fills cells with the column means")
     np.testing.assert_allclose(eval(code, {"X": X, "PCA": PCA}), np.where(X != X, 4.0, X))
+
+
+@pytest.mark.parametrize("method", ["em", "nipals"])
+def test_absent_columns_can_be_left_empty(method):
+    pd = pytest.importorskip("pandas")
+    rows = np.random.default_rng(4).standard_normal((30, 4))
+    frame = pd.DataFrame(rows, columns=["a", "b", "c", "d"])
+    model, X = PCA(1, missing=method).fit(frame), frame[["a", "c"]]
+    for call in (model.transform, model.impute, partial(diagnostics.distances, model, level=0.9)):
+        with pytest.raises(ColumnError) as caught:
+            call(X)
+        code = caught.value.hint.partition("leave the absent ones empty: ")[2]
+        assert len(call(eval(code, {"X": X, "model": model}))) == 30
+    for refusing, other in ((PCA(1).fit(frame), X), (model, X.rename(columns={"c": "C"}))):
+        with pytest.raises(ColumnError) as caught:
+            refusing.transform(other)
+        assert "reindex" not in caught.value.hint
