@@ -130,7 +130,7 @@ class SearchSpace:
         # The second pass, which is usually enough (Kahan; Parlett 1998). The image is in scratch
         # memory that the next step reuses.
         self._image, rest = project_out(image, self.vectors, "projected")
-        rest[recent:] += coupling
+        rest[recent:] = coupling
         self._projected[:stop, first:stop] = rest
         self._projected[first:stop, :stop] = rest.T
 
