@@ -193,12 +193,12 @@ def class_words(value: object) -> str:
     return owner + type(value).__name__
 
 
-# Most letters of a list, dict or text in a message.
+# Longest list, dict or text that a message shows, in characters.
 _LONGEST_VALUE = 200
 
 
 def value_words(value: object) -> str:
-    """Show a value in a message: what may be long only by its class and its shape or length.
+    """Describe a value in a message: long ones by their class and their shape or length.
 
     >>> import numpy as np
     >>> value_words("auto"), value_words(np.zeros((40, 4))), value_words([0.25] * 40)

@@ -51,7 +51,6 @@ def test_the_table_is_that_of_diagnostics(princomp, model, table, training):
     np.testing.assert_array_equal(document["data"], written.to_numpy())
 
 
-@pytest.mark.filterwarnings("default:.* has no limit")
 def test_the_level_is_95_percent_by_default(princomp, model, table):
     tables = []
     for i, flags in enumerate(([], ["--level", 0.95], ["--level", 0.9])):
@@ -61,6 +60,7 @@ def test_the_level_is_95_percent_by_default(princomp, model, table):
     assert not tables[0].equals(tables[2])
 
 
+@pytest.mark.filterwarnings("default:.* has no limit")
 def test_rows_without_limits_are_not_counted(princomp, tmp_path):
     lines = [f"{i},{i * i % 7},{i % 3}" for i in range(20)]
     write_csv(tmp_path / "t.csv", "a,b,c", *lines)

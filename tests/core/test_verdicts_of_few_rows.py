@@ -46,7 +46,7 @@ def test_axes_of_few_rows_are_solid_if_their_variances_are_clearly_different():
     assert kinds_of(of_variances(20, 1.2, 1.1, 1, 0.9, n=10)) == ["solid", *["unstable"] * 4]
 
 
-def test_a_pair_of_few_rows_is_tested_whatever_comes_after_it():
+def test_a_pair_of_few_rows_is_tested_whichever_axes_follow():
     """With a third variance that is far smaller, the three are not equal, and the pair may be."""
     assert kinds_of(of_variances(10, 1, 1e-4, n=5)) == ["unstable", "unstable", "solid"]
     assert kinds_of(of_variances(1e4, 10, 1, 1e-4, n=5)) == [

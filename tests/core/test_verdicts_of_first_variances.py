@@ -49,7 +49,7 @@ def test_the_computed_variances_are_not_taken_for_all():
 
 
 def test_no_space_ends_with_the_last_variance_that_was_computed():
-    """The next one may be equal to it, whatever a bootstrap says of each axis."""
+    """The next one may be equal to it, regardless of the bootstrap of each axis."""
     full, first = fit_of(3, 2.9, 0.1, 0.1, n=300), fit_of(3, 2.9, 0.1, 0.1, n=300, k=2)
     assert list(stable_spaces(verdicts(full, [80.0] * 4))) == ["PC1 and PC2"]
     judged = verdicts(first, [80.0] * 2)

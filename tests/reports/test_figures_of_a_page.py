@@ -1,4 +1,4 @@
-"""Figures in a page: laid out, with ids of their own, and without groups that say nothing."""
+"""Figures in a page: laid out, with ids of their own, and without empty groups."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def drawn(key, *, laid_out=False):
     return text, before, ax.get_position().bounds
 
 
-def test_a_figure_is_laid_out_unless_it_was():
+def test_layout_runs_only_once():
     _, before, after = drawn("a")
     assert after[0] > before[0] + 0.02  # room for the label
     _, before, after = drawn("a", laid_out=True)

@@ -13,11 +13,19 @@ from princomp.core.problem import Problem
 from princomp.core.request import Request
 from princomp.core.stream import Stream, check_components
 from princomp.core.weights import row_total, warn_of_small_weights
-from princomp.errors import DataError, NotAvailableError, NotFiniteError, ParameterError, ShapeError
+from princomp.errors import (
+    DataError,
+    NotAvailableError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
+)
 from princomp.linalg import cached_property
 from princomp.summaries import Names, Pair, gives_variance
 
 _REASON = "rows that came in batches, summed as one table"
+# Relative difference of a sum of weights from its limit, 1 / (1 − decay), that counts as none.
+_AT_LIMIT = 1e-3
 
 
 class LazyFit:
@@ -89,14 +97,12 @@ class LazyFit:
         """
         stream, request = self.all_rows, self._request
         total, dropped = stream.summary_and_dropped()
-        summary, advice = main_summary(total), "give more rows to partial_fit first"
-        # With decay, the sum of weights stays below 1 / (1 − decay).
-        larger_decay = ", or use a larger decay in a new model" if stream.decay < 1.0 else ""
+        summary = main_summary(total)
         if not gives_variance(summary.rows):
             needed = "at least 2 rows" if summary.count < 2 else "a sum of weights above 1"
             raise NotAvailableError(
                 f"a variance needs {needed}, got {summary.rows:g} so far",
-                hint=advice + larger_decay,
+                hint=self._advice(summary),
             )
         if not stream.faded and summary.lost is None:  # else the number of rows is not known
             warn_of_small_weights(summary.rows, summary.count)
@@ -124,10 +130,21 @@ class LazyFit:
         except NotFiniteError:  # more rows do not help
             raise
         except DataError as error:
-            weight, too_few = row_total(summary.rows, n), isinstance(error, ShapeError)
+            weight = row_total(summary.rows, n)
             sum_to = f" (their weights sum to {weight})" if weight else ""
             raise NotAvailableError(
                 f"the {n:,} rows so far{sum_to} cannot be solved: {error.message}",
                 place=error.place,
-                hint=f"{advice}{larger_decay if too_few else ''}, or {error.hint}",
+                hint=f"{self._advice(summary, error)}, or {error.hint}",
             ) from error
+
+    def _advice(self, summary: Any, error: DataError | None = None) -> str:
+        """What to do if the rows so far cannot be solved, because of ``error``."""
+        decay = self.stream.decay
+        too_few = error is None or isinstance(error, ShapeError)
+        if too_few and abs(summary.rows * (1.0 - decay) - 1.0) < _AT_LIMIT:
+            return (
+                f"use a larger decay in a new model (with decay={decay:g}, more rows do not "
+                "increase the sum of the weights)"
+            )
+        return "give more rows to partial_fit first"

@@ -75,7 +75,7 @@ class IncrementalPCA(PCA):
     def fit(  # type: ignore[override]
         self, X: Any, y: object = None, sample_weight: SampleWeight = None
     ) -> Self:
-        """Fit to rows as :meth:`princomp.PCA.fit` does, without its other options."""
+        """Fit to rows as :meth:`princomp.PCA.fit` does, without ``progress`` and ``checkpoint``."""
         self._check_batch_size()
         shape = getattr(X, "shape", ())
         if shape and not core.scatter_fits(core.Request.of(self), shape[-1]):

@@ -285,7 +285,7 @@ def apply_rule(rule: Rule, known: Known) -> Decision | None:
     if rule.needs == "all" and not known.complete:
         return None
     if known.rows is None and getattr(rule, "counts_rows", True):
-        return Decision.none(rule.name, "the number of rows is not known (n_samples)")
+        return Decision.none(rule.name, "the number of rows is not known: give n_samples")
     # Errors near the largest float overflow; `minimum_decision` says so.
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         decision = rule.decide(known)

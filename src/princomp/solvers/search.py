@@ -108,7 +108,7 @@ class SearchSpace:
         """Apply the operator to the block, and add the block to the space."""
         first, stop = self.stop, self.stop + len(self._block)
         self._basis[first:stop] = self._block
-        # But for rounding, images have components in the last two blocks only, or, after a restart,
+        # Up to rounding, images have components only in the last two blocks, or, after a restart,
         # in the vectors kept. These are removed first, and the rounding in the second pass.
         recent, self._block_start, self.stop = self._block_start, first, stop
         image = self._apply(self._block.T).T

@@ -64,7 +64,7 @@ def _rows_of(numbers: int, columns: int) -> int:
 def is_added_in_place(kind: object, columns: int, *, sparse: bool) -> bool:
     """Whether blocks are added to a summary of this kind in place instead of merged into it.
 
-    They are if it has ``add``, unless it decides by ``adds_in_place``.
+    They are if it has ``add``, unless its method ``adds_in_place`` says otherwise.
     """
     if hasattr(kind, "adds_in_place"):
         return bool(kind.adds_in_place(columns, sparse=sparse))

@@ -91,7 +91,7 @@ class Moments(Centred):
 
     detail = 2
 
-    # Rows on the host are summarised on the host: also by kinds on a device.
+    # Rows on the host give a summary on the host, also in subclasses for devices.
     @staticmethod
     def empty(p: int) -> Moments:
         """Moments of no rows of ``p`` columns."""

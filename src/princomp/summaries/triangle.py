@@ -57,7 +57,7 @@ class Triangle(Centred):
     # A factorisation needs several copies of a block and does not gain from larger blocks.
     block_rows = staticmethod(blocks.panel_rows)
 
-    # Rows on the host are summarised on the host: also by kinds on a device.
+    # Rows on the host give a summary on the host, also in subclasses for devices.
     @staticmethod
     def empty(p: int) -> Triangle:
         """Triangle of no rows of ``p`` columns."""

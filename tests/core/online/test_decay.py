@@ -101,10 +101,14 @@ def test_fit_warns_that_it_does_not_use_decay(table):
 
 def test_more_rows_do_not_help_once_the_sum_of_weights_has_reached_its_limit(rng):
     model = PCA("mle", decay=0.9).partial_fit(rng.standard_normal((20, 11)))
-    model.partial_fit(rng.standard_normal((980, 11)))
-    with pytest.raises(NotAvailableError) as caught:
-        _ = model.components_
-    assert "or use a larger decay in a new model, or" in caught.value.hint
+    for start in (
+        "give more rows to partial_fit first, or",
+        "use a larger decay in a new model (with decay",
+    ):
+        with pytest.raises(NotAvailableError) as caught:
+            _ = model.components_
+        assert caught.value.hint.startswith(start)
+        model.partial_fit(rng.standard_normal((980, 11)))
     assert "the 1,000 rows so far (their weights sum to 10) cannot" in caught.value.message
     constant = PCA(2, decay=0.9, scale="unit").partial_fit(np.eye(11)[np.arange(1000) % 3])
     with pytest.raises(NotAvailableError, match="constant column") as caught:
@@ -113,7 +117,7 @@ def test_more_rows_do_not_help_once_the_sum_of_weights_has_reached_its_limit(rng
     light = PCA(decay=1e-6).partial_fit(rng.standard_normal((100, 3)))
     with pytest.raises(NotAvailableError, match="sum of weights above 1") as caught:
         _ = light.components_
-    assert caught.value.hint.endswith("or use a larger decay in a new model")
+    assert caught.value.hint.startswith("use a larger decay")
 
 
 @pytest.mark.parametrize("decay", [0, -0.5, 1.5, np.nan, np.inf, "0.5", True, [0.5], 1 + 1j])

@@ -12,8 +12,8 @@ from princomp.errors import NotNumericError, ShapeError
 from princomp.io import open_files
 
 
-def test_only_a_text_has_a_separator(tmp_path):
-    """In a frame, and beside other columns, one cell that holds several numbers is unlikely."""
+def test_only_text_files_get_a_hint_on_separators(tmp_path):
+    """In a frame, and next to other columns, one cell that holds several numbers is unlikely."""
     path = tmp_path / "t.csv"
     for content, advised in (("name\nfoo\nbar\n", True), ("a,b,c\nu,x,p\nv,y,q\n", False)):
         path.write_text(content)

@@ -238,11 +238,11 @@ def _missing_cells(rows: FloatArray, weights: Weights, names: Names) -> NDArray[
     if too_few.size and missing[used].any():
         shown = (f"column {column_name(names, column)!r} ({n_known[column]})" for column in too_few)
         raise DataError(
-            f"too few of {len(missing[used]):,} cells are known to estimate the others: "
+            f"columns with fewer than two known cells of {len(missing[used]):,}: "
             f"{listed(shown, limit=5)}",
             place={"columns": [column_name(names, column) for column in too_few]},
-            hint="leave out these columns (the place of this error names all of them): a column "
-            "needs at least two known cells",
+            hint="leave these columns out (error.place['columns'] lists all): their other cells "
+            "cannot be estimated",
         )
     return missing
 

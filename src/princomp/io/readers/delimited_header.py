@@ -197,7 +197,7 @@ def _label_candidates(names: list[str], rows: list[list[str]], dialect: Dialect)
 
 
 def quoted_notes(dialect: Dialect, columns: Collection[str]) -> list[WarningNote]:
-    """Note on those ``columns`` of numbers that alone are in quotes, judging by the first rows.
+    """Note on ``columns`` of numbers in quotes, if others are not, judging by the first rows.
 
     R writes the levels of a factor in quotes, and numbers without.
     """

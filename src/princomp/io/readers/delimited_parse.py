@@ -133,7 +133,7 @@ class Reader:
     def points(
         self, columns: Mapping[str, NDArray[np.float64]], units: Mapping[str, Unit]
     ) -> Points:
-        """Find out what the points in the first rows are, given the numbers of their columns.
+        """Find out whether points in the first rows are decimal marks, given their numbers.
 
         ``units`` is as in ``Parser``.
         """

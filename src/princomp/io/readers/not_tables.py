@@ -97,7 +97,7 @@ def shape_error(X: Any) -> ShapeError | None:
 
 
 def stack_hint(X: Any) -> str | None:
-    """Hint on how to make a table of X of one dimension whose cells are vectors, if they are."""
+    """Hint for X of one dimension whose cells are vectors; None for others."""
     if not len(X) or np.ndim(np.asarray(X)[0]) != 1:
         return None
     is_array = hasattr(X, "reshape") or hasattr(X, "to_frame")
@@ -106,7 +106,7 @@ def stack_hint(X: Any) -> str | None:
 
 
 def _as_code(X: object) -> str:
-    """Code that makes an array that can be reshaped of X."""
+    """Code that converts X to an array."""
     if hasattr(X, "reshape") and not hasattr(X, "to_frame"):
         return "X"
     if hasattr(X, "values") and not hasattr(X, "to_frame"):
@@ -117,7 +117,7 @@ def _as_code(X: object) -> str:
 
 
 def as_one_row(X: object) -> str:
-    """Code that makes a table of one row of X, which has one dimension."""
+    """Code that makes a table of one row from X of one dimension."""
     if hasattr(X, "iloc"):
         return "X.to_frame().T"
     return f"{_as_code(X)}.reshape(1, -1)" if hasattr(X, "__array__") else "[X]"
