@@ -192,7 +192,7 @@ def as_kernel_vector(vector: Weights, length: int) -> Weights:
         return None
     converted = np.ascontiguousarray(vector, dtype=np.float64)
     if converted.shape != (length,):
-        raise ValueError(f"expected a vector of length {length}, got shape {converted.shape}")
+        raise ValueError("arrays of other shapes than the rows")
     return converted
 
 
