@@ -78,6 +78,11 @@ def test_names_alone_become_flags_in_texts_about_parameters(text, expected):
     assert as_flags(text) == text
 
 
+def test_advice_on_errors_in_python_is_left_out():
+    text = "leave the columns out (error.place['columns'] lists all): their cells are empty"
+    assert as_flags(text) == "leave the columns out (--exclude): their cells are empty"
+
+
 def test_a_column_with_the_name_of_a_parameter_keeps_it(princomp, tmp_path):
     (tmp_path / "t.csv").write_text("n_components,random_state,a\n1,x,2\n2,y,NA\n5,z,1\n")
     found = princomp("fit", "t.csv", "--columns", "n_components,b")

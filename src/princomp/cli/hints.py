@@ -49,6 +49,7 @@ _PYTHON_ONLY = (
     "; of an array, numpy.delete(X, […], axis=1) does",
     " (or model.rescaled('unit'))",
     ", and ids='column' takes the names of rows from a column",
+    " (error.place['columns'] lists all)",
     "; 0 fills cells with column means",  # -k 0 is refused
     ", or with the fixed divisors of the model, scale=model.scale_",
     ", or an object with name, needs and decide",

@@ -289,12 +289,14 @@ def test_weights_above_one_allow_more_components_than_rows(method, table):
     assert_models_close(complete, PCA(5).fit(rows, sample_weight=weights))
     rows[0, 0] = np.nan
     assert PCA(5, missing=method).fit(rows, sample_weight=weights).n_components_ == 5
+    # Before any cell is filled.
     said = "n_components=5 must be between 0 and min(n_samples, n_features)={} with "
     for weight, most in ((0.9, 3), (4 / 3, 4), (1.5, 4)):
         weights = np.full(3, weight)
         with pytest.raises(ShapeError) as caught:
             PCA(5, missing=method).fit(rows, sample_weight=weights)
         assert caught.value.message.startswith(said.format(most))
+        assert caught.value.message.endswith(f"missing={method!r}")
         PCA(most, missing=method).fit(rows, sample_weight=weights)
 
 

@@ -16,6 +16,7 @@ from princomp.errors import (
     DataError,
     MemoryLimitError,
     ParameterError,
+    ShapeError,
     counted,
     warn,
 )
@@ -132,7 +133,7 @@ def fill_table(
     NotFiniteError
         For an infinite value.
     ShapeError
-        For weights whose sum is at most 1, or not one for each row.
+        For k beyond min(n, p), or weights whose sum is at most 1, or not one for each row.
     DataError
         If a column has too few cells, no row has any, or squares of the values are out of range.
     """
@@ -142,6 +143,8 @@ def fill_table(
     if is_sparse(data) and not np.isnan(data.data).any():
         return data, weights, nothing_filled, 0
     data = _in_memory(data, method, request.memory)
+    assert isinstance(request.n_components, int)  # the request was checked
+    _check_n_components(request.n_components, data.shape, weights, method)
     missing = _missing_cells(data, weights, names)
     empty = missing.all(axis=1)  # nothing can be estimated from such rows
     if weights is not None:
@@ -241,10 +244,24 @@ def _missing_cells(rows: FloatArray, weights: Weights, names: Names) -> NDArray[
             f"columns with fewer than two known cells of {len(missing[used]):,}: "
             f"{listed(shown, limit=5)}",
             place={"columns": [column_name(names, column) for column in too_few]},
-            hint="leave these columns out (error.place['columns'] lists all): their other cells "
+            hint="leave the columns out (error.place['columns'] lists all): their other cells "
             "cannot be estimated",
         )
     return missing
+
+
+def _check_n_components(k: int, shape: tuple[int, ...], weights: Weights, method: str) -> None:
+    """Refuse more components than a table has, where a row of weight 2 counts twice."""
+    n, p = shape
+    rows = n if weights is None else max(n, np.floor(weights.sum() + 1e-9))
+    max_k = int(min(rows, p))
+    if k > max_k:
+        raise ShapeError(
+            f"n_components={k} must be between 0 and min(n_samples, n_features)={max_k} with "
+            f"svd_solver='full' and missing={method!r}",
+            place={"parameter": "n_components"},
+            hint=f"set n_components from 0 to {max_k}",
+        )
 
 
 def _refuse_extreme_values(

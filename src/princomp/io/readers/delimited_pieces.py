@@ -168,9 +168,11 @@ def refuse_damage(dialect: Dialect, rows: int = 0) -> None:
     for piece in pieces_of(dialect, io.BytesIO(text), _SEARCHED_BYTES, lines):
         if piece.fault is not None:
             raise piece.fault
-    has_more_lines = count_lines(text) - dialect.header_lines > rows
-    if has_more_lines and (error := quoted_rows_error(dialect, text, lines)):
-        raise error
+    if count_lines(text) - dialect.header_lines <= rows:
+        return
+    for piece in pieces_of(dialect, io.BytesIO(text), _SEARCHED_BYTES, lines):
+        if error := quoted_rows_error(dialect, piece.text, piece.lines):
+            raise error
 
 
 def quoted_rows_error(dialect: Dialect, text: bytes, lines: int = 0) -> PrincompError | None:

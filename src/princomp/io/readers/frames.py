@@ -46,7 +46,12 @@ from princomp.io.readers.left_out import (
 )
 from princomp.io.readers.missing_codes import code_notes
 from princomp.io.readers.reader_errors import NO_ROWS_HINT
-from princomp.io.readers.row_names import counter_notes, has_index_name, without_row_numbers
+from princomp.io.readers.row_names import (
+    counter_notes,
+    drop_call,
+    has_index_name,
+    without_row_numbers,
+)
 from princomp.io.readers.rows_at_end import totals_note
 from princomp.io.readers.source import TableSource
 from princomp.linalg import empty
@@ -187,7 +192,8 @@ def from_frame(
     cautions: tuple[str, ...] = ()
     if find_ids and id_column is None and isinstance(labels[0], str):
         choice, cautions = without_row_numbers(eager.get_column(labels[0]), choice)
-    table = convert(eager, choice, text, origin, dict(zip(names, labels, strict=True)))
+    label_of = dict(zip(names, labels, strict=True))
+    table = convert(eager, choice, text, origin, label_of)
     kinds = eager.schema if choice.requested else {}
     texts = [str(label) for label in labels if isinstance(kinds.get(label), nw.String)]
     used = set(table.columns or ())
@@ -195,8 +201,12 @@ def from_frame(
     if not of_model:
         table.notes += notes_on_rows(table, eager)
     if find_ids and not (of_model or choice.requested):
-        is_pandas = eager.implementation.is_pandas()
-        table.notes += counter_notes(table, names[0], pandas=is_pandas)
+        pandas, first = eager.implementation.is_pandas(), labels[0]
+        table.notes += counter_notes(
+            table,
+            first if isinstance(first, str) else "",
+            lambda name: drop_call(label_of[name], pandas=pandas),
+        )
     if not any(isinstance(label, str) for label in labels):
         table.columns = None  # as scikit-learn treats such a frame
     return table

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -102,12 +102,12 @@ def counting_notes(
 
 
 def counter_notes(
-    table: TableSource, first: str, *, pandas: bool | None = None
+    table: TableSource, first: str, leave_out: Callable[[str], str] = "exclude=[{!r}]".format
 ) -> tuple[WarningNote, ...]:
     """Note on columns that count the rows of a table from 0 or 1, as identifiers do.
 
-    Not on column ``first``, which :func:`counting_notes` checks. ``pandas`` is None for a file, and
-    otherwise says whether a frame is one of pandas.
+    Not on column ``first``, which :func:`counting_notes` checks. ``leave_out`` returns what leaves
+    a column out.
     """
     data, notes = table.data, []
     if len(data) >= _MIN_STEPPED_ROWS:
@@ -116,9 +116,8 @@ def counter_notes(
         for j in np.flatnonzero(may_count):
             name = (table.columns or ())[j]
             if name != first and _go_up_by_one(data[:, j]):
-                advice = f"exclude=[{name!r}]" if pandas is None else drop_call(name, pandas=pandas)
                 counts = f"{name!r} counts the rows from {start[j]:.0f} and is analysed"
-                notes.append(WarningNote(f"{counts}: leave it out with {advice}"))
+                notes.append(WarningNote(f"{counts}: leave it out with {leave_out(name)}"))
     return tuple(notes)
 
 
@@ -164,7 +163,7 @@ def without_row_numbers(first: Series, choice: Choice) -> tuple[Choice, tuple[Wa
     return choice, counting_notes(label, cells, may_count=is_integer, leave_out=without)
 
 
-def drop_call(label: str, *, pandas: bool) -> str:
+def drop_call(label: object, *, pandas: bool) -> str:
     """Return the call that leaves a column out of a frame."""
     return f"frame.drop({'columns=' if pandas else ''}[{label!r}])"
 
