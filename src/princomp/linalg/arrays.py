@@ -216,7 +216,7 @@ def as_floats(values: object, name: str) -> FloatArray:
     """
     try:
         if "complex" in str(dtype := getattr(values, "dtype", "")):
-            raise TypeError(f"got {dtype}")
+            raise TypeError(f"they must be real numbers, got {dtype}")
         array = np.asarray(unmasked(values))
         # NumPy would convert text such as "1", and times.
         objects = array.ravel() if array.dtype.kind == "O" else ()
@@ -227,7 +227,7 @@ def as_floats(values: object, name: str) -> FloatArray:
         raise ParameterError(
             f"{name} must hold numbers: {error}",
             place={"parameter": name},
-            hint="give a real number, or an array of them",
+            hint="give a number, or an array of numbers",
         ) from None
 
 
