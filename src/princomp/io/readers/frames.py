@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -192,23 +193,18 @@ def from_frame(
     cautions: tuple[str, ...] = ()
     if find_ids and id_column is None and isinstance(labels[0], str):
         choice, cautions = without_row_numbers(eager.get_column(labels[0]), choice)
-    label_of = dict(zip(names, labels, strict=True))
-    table = convert(eager, choice, text, origin, label_of)
+    table = convert(eager, choice, text, origin, dict(zip(names, labels, strict=True)))
     kinds = eager.schema if choice.requested else {}
     texts = [str(label) for label in labels if isinstance(kinds.get(label), nw.String)]
     used = set(table.columns or ())
     table.notes = (*cautions, *table.notes, *text_notes(name for name in texts if name in used))
     if not of_model:
         table.notes += notes_on_rows(table, eager)
-    if find_ids and not (of_model or choice.requested):
-        pandas, first = eager.implementation.is_pandas(), labels[0]
-        table.notes += counter_notes(
-            table,
-            first if isinstance(first, str) else "",
-            lambda name: drop_call(label_of[name], pandas=pandas),
-        )
     if not any(isinstance(label, str) for label in labels):
         table.columns = None  # as scikit-learn treats such a frame
+    elif find_ids and not (of_model or choice.requested):
+        leave_out = partial(drop_call, pandas=eager.implementation.is_pandas())
+        table.notes += counter_notes(table, names[0], leave_out)
     return table
 
 

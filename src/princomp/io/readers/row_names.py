@@ -163,7 +163,7 @@ def without_row_numbers(first: Series, choice: Choice) -> tuple[Choice, tuple[Wa
     return choice, counting_notes(label, cells, may_count=is_integer, leave_out=without)
 
 
-def drop_call(label: object, *, pandas: bool) -> str:
+def drop_call(label: str, *, pandas: bool) -> str:
     """Return the call that leaves a column out of a frame."""
     return f"frame.drop({'columns=' if pandas else ''}[{label!r}])"
 
