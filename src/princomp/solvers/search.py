@@ -7,7 +7,7 @@ Block Lanczos with full reorthogonalisation and thick restart, after Golub & Und
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
@@ -54,6 +54,20 @@ class Pairs:
     products: int
     converged: bool
     missed: float = 1.0
+
+
+class Rule(Protocol):
+    """Decides when a search computes its pairs, and when it ends."""
+
+    @property
+    def width(self) -> int:
+        """Number of vectors in the next block."""
+
+    def check(self, space: SearchSpace) -> Pairs | None:
+        """Return pairs to end the search, or None to continue; called when the space has grown.
+
+        To continue with a full space, the rule must restart it.
+        """
 
 
 class SearchSpace:
@@ -215,16 +229,11 @@ def _largest_norm(vectors: FloatArray) -> float:
     return float(np.sqrt(np.einsum("ij,ij->i", vectors, vectors).max(initial=1e-300)))
 
 
-def search(space: SearchSpace, rule: Any, rng: np.random.Generator) -> Pairs:
-    """Grow the space until the rule ends the search.
-
-    ``rule.check(space)`` is called when the space has grown. It returns pairs to end the search, or
-    None to continue, and must restart a full space to continue. ``rule.width`` is the number of
-    vectors in the next block.
-    """
+def search(space: SearchSpace, rule: Rule, rng: np.random.Generator) -> Pairs:
+    """Grow the space until the rule ends the search."""
     while True:
         space.grow()
-        pairs: Pairs | None = rule.check(space)
+        pairs = rule.check(space)
         if pairs is not None:
             return pairs
         space.extend(rule.width, rng)
