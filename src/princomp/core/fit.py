@@ -229,13 +229,16 @@ def fit_summary(
     extremes: Extremes | None = None,
     columns: Names = None,
     dtype: np.dtype[Any] | type[np.floating[Any]] = np.float64,
+    mean_known: bool = True,
+    dropped: int = 0,
+    passes: int = 0,
+    bytes_read: int = 0,
     reason: str = "solved from a kept summary",
     notes: tuple[str, ...] = (),
-    **facts: Any,
+    faded_by: float | None = None,
+    weighted: bool = False,
 ) -> Fitted:
     """Fit a summary without reading rows. The plan gives ``reason``, then ``notes``.
-
-    ``facts`` are further fields of the result, such as ``passes``.
 
     Raises
     ------
@@ -257,4 +260,13 @@ def fit_summary(
     if summary.kind == "Moments" and request.solver == "auto" and few_of_many(problem):
         solver = SCATTER_SEARCH.solver
     choice = RouteChoice(summary.kind.lower(), solver, reason)
-    return replace(_solve(fit, choice, notes, np.dtype(dtype)), problem=problem, **facts)
+    return replace(
+        _solve(fit, choice, notes, np.dtype(dtype)),
+        problem=problem,
+        passes=passes,
+        bytes_read=bytes_read,
+        dropped=dropped,
+        mean_known=mean_known,
+        faded_by=faded_by,
+        weighted=weighted,
+    )
