@@ -162,7 +162,7 @@ ROUTES = [
     (10**6, 9000, 5, {"memory_limit": GB, **READ_ONCE}, "sketch", "nystrom"),
     (10**6, 9000, 5, {"memory_limit": 10 * GB}, "moments", "lanczos"),
     # Sparse rows: a scatter of few columns only.
-    (10**6, 1000, 5, {"stored": 10**7}, "moments", "eigh"),
+    (10**6, 900, 5, {"stored": 10**7}, "moments", "eigh"),
     (10**6, 5000, 5, {"stored": 10**7, "memory_limit": GB}, "hold", ""),
     (10**6, 5000, 5, {"stored": 10**7, "memory_limit": GB // 10}, "columns", "krylov"),
     (0, 5000, 5, {"stored": 10**7, "memory_limit": GB, **READ_ONCE}, "sketch", "nystrom"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,7 +11,7 @@ from counted_rows import Counted
 
 from helpers import EPS, EPS32, assert_orthonormal, orthonormal, truth, with_singular_values
 from princomp import Moments
-from princomp.solvers import ritz, row_gram, row_search, search
+from princomp.solvers import ritz, row_gram, row_search, scatter_search, search
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.missed import miss_probability, relative_to_last
 from princomp.solvers.row_search import search_rows, tolerance
@@ -176,6 +178,15 @@ def test_a_search_in_a_scatter_is_abandoned_only_on_request(rng):
     noise = Moments.of(rng.standard_normal((1000, 300)))
     assert search_scatter(noise, 3, patient=False) is None
     assert search_scatter(noise, 3).residuals.max() <= 8 * EPS
+
+
+@pytest.mark.parametrize(("decay", "is_searched"), [(0.0, False), (0.25, True)])
+def test_no_search_is_tried_in_the_scatter_of_noise(decay, is_searched, rng, monkeypatch):
+    products = Mock(wraps=scatter_search.products_with)
+    monkeypatch.setattr(scatter_search, "products_with", products)
+    X = rng.standard_normal((4000, 300)) * np.arange(1, 301) ** (-decay / 2)
+    search_scatter(Moments.of(X), 3, patient=False)
+    assert products.called is is_searched
 
 
 def diagonal(values):

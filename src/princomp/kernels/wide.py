@@ -19,17 +19,19 @@ from princomp.kernels.signatures import SIZES
 from princomp.linalg import CACHE_LINE, FloatArray, Weights, aligned, empty, part_of, slices
 
 # Number of columns from which on adding in place is faster. Its time divided by that of one scatter
-# per block: 1.3 at 500 columns, where a scatter stays in the cache; 1.05 at 768; 0.9 (float32) and
-# 1.0 (float64) at 1,000; 0.8 and 0.93 at 2,000.
-MIN_COLUMNS = 1024
+# per block, for many rows: 1.4 at 500 columns, where a scatter stays in the cache; 1.02 at 800;
+# 0.96 (float32) and 0.94 (float64) at 900; 0.9 and 0.95 at 1,000.
+MIN_COLUMNS = 896
 # Rows of a chunk, by item size. Float32 products are summed in float32 within a chunk, which is
 # therefore shorter.
 _CHUNK_ROWS = {8: SIZES["wide_chunk_rows"], 4: SIZES["wide_chunk_rows"] // 2}
 # Rows of the scatter that a thread works on at a time (a group), by item size: the matching columns
-# of a chunk take 1.2 MB and 0.5 MB, about an L2 cache. Groups are smaller if there would be fewer
-# than _GROUPS_PER_THREAD per thread. Their sizes are multiples of _PANEL rows, so that each begins
-# with a panel of wide.cpp, whose width divides _PANEL.
-_GROUP, _GROUPS_PER_THREAD = {8: 144, 4: 240}, 3
+# of a chunk stay in the L2 cache while the others are read. With float64 groups of 48, 96, 144 and
+# 240 rows, 1,200 columns are multiplied at 145, 157, 145 and 122 Gflop/s (AVX-512, two threads).
+# Groups are smaller if there would be fewer than _GROUPS_PER_THREAD per thread. Their sizes are
+# multiples of _PANEL rows, so that each begins with a panel of wide.cpp, whose width divides
+# _PANEL.
+_GROUP, _GROUPS_PER_THREAD = {8: 96, 4: 144}, 3
 _PANEL = SIZES["wide_group_rows"]
 # Rows of the scatter that are mirrored at a time.
 _MIRRORED = 4 * SIZES["wide_mirrored_rows"]

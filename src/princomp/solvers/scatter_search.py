@@ -26,11 +26,16 @@ _BLOCK, _AXES_PER_BLOCK, _ROOM = 16, 32, 256
 _SPAN = 512
 # Share of the unit roundoff of products that remains, about, in a sum over thousands of chunks.
 _REMAINING_ROUNDOFF = 1 / 16
-# A search is abandoned if its forecast is more than MAX_PRODUCTS_SHARE · p further products. At
-# p = 2,000, a decomposition takes as long as 80 (AVX-512) or 50 products (AVX2, two threads). The
-# limit is 100, because forecasts are too high: for noise after 25 products, 38 in float32 and 108
-# in float64, where 30 and 76 are left.
-MAX_PRODUCTS_SHARE = 1 / 20
+# A search is abandoned if its forecast is more than MAX_PRODUCTS_SHARE · p further products, and
+# fewer below _LARGE columns, in proportion to p². At p = 2,000, a decomposition takes as long as 80
+# (AVX-512) or 50 products (AVX2, two threads). The limit is 100, because forecasts are too high:
+# for noise after 25 products, 38 in float32 and 108 in float64, where 30 and 76 are left. At 1,000
+# and 1,400, it takes as long as 30 and 50.
+MAX_PRODUCTS_SHARE, _LARGE = 1 / 20, 2_000
+# Below _LARGE columns, no search is tried if the mean square of the eigenvalues is at most _FLAT +
+# p/n times the square of their mean: it is 1 + p/n for noise, and 1.1 + p/n for variances i^-¼ of
+# columns, for which a search takes half to three quarters of the time.
+_FLAT = 1.05
 
 
 def search_scatter(
@@ -52,6 +57,8 @@ def search_scatter(
     scale = trace_scale(trace)
     if not scale:
         return without_variance(k, p, moments.effective_unit)
+    if not patient and p < _LARGE and _is_flat(moments):
+        return None
     width = min(p, _BLOCK * -(-k // _AXES_PER_BLOCK))
     rng = np.random.default_rng(0)
     pairs = lanczos_without_constants(
@@ -63,11 +70,17 @@ def search_scatter(
         start=rng.standard_normal((p, width)),
         max_vectors=max(6 * k, _ROOM),
         trace=trace / scale,
-        abandon=None if patient else AbandonRule(MAX_PRODUCTS_SHARE * p),
+        abandon=None if patient else AbandonRule(MAX_PRODUCTS_SHARE * p * min(1.0, p / _LARGE)),
     )
     if not pairs.converged:
         return None
     return spectrum_of_scatter(pairs, moments, scale, np.ascontiguousarray(pairs.vectors.T))
+
+
+def _is_flat(moments: Moments) -> bool:
+    """Whether the variances differ as little as those of noise."""
+    share = np.linalg.norm(moments.scatter) / moments.scatter.trace()
+    return bool(share**2 * moments.p < _FLAT + moments.p / moments.rows)
 
 
 def spectrum_of_scatter(pairs: Pairs, moments: Moments, scale: float, axes: FloatArray) -> Spectrum:

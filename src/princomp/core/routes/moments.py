@@ -28,9 +28,11 @@ from princomp.summaries import DeviceMoments, Moments, block_rows, panel_rows
 # LANCZOS_COLUMNS, LANCZOS_SHARE: from this many columns on, and if at most this share of the
 # components is wanted, the eigenpairs of a scatter are found by block Lanczos. For p = 2,000 and
 # variances that fall as 1/i, it takes 0.08 of the time of eigh for k = 10 and 0.3 for k = 40; for
-# the noise of 20,000 rows, 0.5. For p = 1,000 it is not faster. It gives only k variances, where
-# eigh gives all p, and is abandoned for eigh if variances decay slowly.
-LANCZOS_COLUMNS, LANCZOS_SHARE = 1_500, 0.02
+# the noise of 20,000 rows, 0.5. For p = 1,000 and k = 10, it takes 0.2 (float32) and 0.4 (float64)
+# if a few directions dominate, and 0.35 and 0.6 for 1/i; for p = 700 and 1/i in float64 it is
+# slower. It gives only k variances, where eigh gives all p, and is abandoned for eigh if variances
+# decay slowly.
+LANCZOS_COLUMNS, LANCZOS_SHARE = 1_000, 0.02
 # SCATTER_COLUMNS: a 10,000² scatter takes 800 MB; for more columns, rows are multiplied instead.
 SCATTER_COLUMNS = 10_000
 # SPARSE_SCATTER: for sparse rows with at most this many columns, the scatter is faster than
@@ -163,7 +165,9 @@ class ScatterSearch(MomentsRoute):
         assert k is not None
         spectrum: Spectrum | None
         if isinstance(analysed, DeviceMoments):
-            spectrum = solve_on_device(analysed, k, few=True, tol=request.tol)
+            # Each product of a search copies vectors between device and host.
+            search = analysed.p >= SEARCH_COLUMNS
+            spectrum = solve_on_device(analysed, k, few=True, tol=request.tol) if search else None
         else:
             auto = request.solver == "auto" and not request.tol
             with one_blas_thread():
