@@ -80,6 +80,8 @@ def all_cases() -> list[Case]:
         *_variants(500_000, 100, 10),
         *_variants(200_000, 256, 10),
         *_variants(100_000, 500, 10),
+        *_variants(8_000, 700, 10),
+        *_variants(15_000, 1_200, 10),
         *_variants(20_000, 2_000, 10),
         *_variants(3_000, 5_000, 10),
         *_variants(4_000, 4_000, 20),

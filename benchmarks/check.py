@@ -155,7 +155,7 @@ def blas_libraries() -> dict[str, str]:
 def kind_of_processor() -> str:
     """The name of its section in `expected.json`."""
     blas = "/".join(sorted(set(blas_libraries().values()))) or "unknown"
-    return f"{native.instruction_set_in_use()} kernels, BLAS for {blas}"
+    return f"{cpu()}, {native.instruction_set_in_use()} kernels, BLAS for {blas}"
 
 
 def versions() -> dict[str, str]:
@@ -174,7 +174,7 @@ def describe(kind: str, section: dict[str, Any]) -> None:
     if hasattr(os, "getloadavg") and os.getloadavg()[0] > 0.5:
         print(f"Load: {os.getloadavg()[0]:.1f}. Other programs run, so these ratios are unreliable")
     if section:
-        print(f"Expected: {kind}, as accepted on {section['date']} on {section['processor']}")
+        print(f"Expected: {kind}, as accepted on {section['date']}")
         for name, version in versions().items():
             if (before := section["versions"].get(name)) != version:
                 print(f"{name} was {before} then and is {version} here, which may change ratios")
@@ -191,7 +191,6 @@ def accept(path: Path, kind: str, measurements: dict[str, Measurement]) -> int:
     document = json.loads(path.read_text()) if path.exists() else {}
     kinds = document.setdefault("processors", {})
     kinds[kind] = {
-        "processor": cpu(),
         "date": time.strftime("%Y-%m-%d"),
         "versions": versions(),
         "ratios": kinds.get(kind, {}).get("ratios", {}) | ratios,
