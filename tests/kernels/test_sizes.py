@@ -72,7 +72,8 @@ def test_a_reduction_stays_in_its_memory(n, instructions):
     numbers = native.function("tridiagonal_numbers")(n)
     memory = np.full(numbers + 2 * guard, -7.0)
     rows = np.random.default_rng(n).standard_normal((n, n))
-    work, shared = rows + rows.T, np.zeros(64, np.uint8)
+    work, shared = np.zeros((n, -(-n // 8) * 8)), np.zeros(64, np.uint8)
+    work[:, :n] = rows + rows.T
     diagonal, off_diagonal, factors = np.empty(n), np.empty(n - 1), np.empty(n - 1)
     lead = native.function("tridiagonal_f64")
     lead(work, n, diagonal, off_diagonal, factors, memory[guard:], shared)

@@ -29,11 +29,16 @@ constexpr index ENTRIES = 512, DOTS_PER_PIECE = 8;
 constexpr index GROUP = 48;
 // Shorter columns are not worth a piece of their own: the leader does them alone.
 constexpr index MIN_SHARED = 320;
+// Rows are padded with zeros to a multiple of PADDING numbers, and rows that a product reads together
+// begin at one of ROWS_TOGETHER: so vectors do not cross cache lines, and none is incomplete.
+constexpr index PADDING = PRINCOMP_LINE / index(sizeof(double));
+static_assert(PADDING % lanes == 0 && ROWS_TOGETHER % lanes == 0, "vectors fill what is padded");
 // Squares below this have lost digits: so short a column is taken for zero. The caller keeps the
 // matrix within a range where that is less than rounding.
 constexpr double TINY_SQUARES = 1e-280;
 
 // Numbers of a packed panel of the rest of a matrix, and pieces of one of its columns.
+index padded(index n) { return (n + PADDING - 1) / PADDING * PADDING; }
 index packed_numbers(index n) { return 2 * PANEL * ((n + lanes - 1) / lanes * lanes) + 2 * lanes; }
 index entry_pieces(index n) { return (n + ENTRIES - 1) / ENTRIES; }
 
@@ -52,9 +57,9 @@ double dot(const double *x, const double *y, index count) {
     return sum;
 }
 
-// Some rows of the upper triangle of a matrix times v, those as columns too, added to y.
+// Some rows of the upper triangle of a padded matrix times v, those as columns too, added to y.
 template <int rows>
-void product(const double *a, index stride, index size, index first, const double *v, double *y) {
+void product(const double *a, index stride, index first, const double *v, double *y) {
     const double *row[rows];
     V sums[rows];
     double ahead[rows], short_sums[rows];
@@ -70,7 +75,12 @@ void product(const double *a, index stride, index size, index first, const doubl
         }
     }
     index i = first + rows;
-    for (; i + lanes <= size; i += lanes) {
+    for (; i % lanes; ++i)
+        for (int r = 0; r < rows; ++r) {
+            short_sums[r] += row[r][i] * v[i];
+            y[i] += row[r][i] * ahead[r];
+        }
+    for (; i < stride; i += lanes) {
         const V here = load<V>(v + i);
         V image = load<V>(y + i);
 #pragma GCC unroll 8
@@ -81,11 +91,6 @@ void product(const double *a, index stride, index size, index first, const doubl
         }
         store(y + i, image);
     }
-    for (; i < size; ++i)
-        for (int r = 0; r < rows; ++r) {
-            short_sums[r] += row[r][i] * v[i];
-            y[i] += row[r][i] * ahead[r];
-        }
     for (int r = 0; r < rows; ++r) {
         for (index u = 0; u < lanes; ++u)
             short_sums[r] += sums[r][u];
@@ -111,9 +116,9 @@ constexpr std::uint64_t OVER = ~std::uint64_t(0);
 struct Reduction {
     enum Work { UPDATE, MULTIPLY, COMBINE, PACK, REST };
 
-    double *a;
-    index n;
-    double *w, *spans, *left, *right;          // (PANEL, n), (MAX_SPANS, n), and two packed panels
+    double *a; // (n, stride), as `w` and `spans`
+    index n, stride;
+    double *w, *spans, *left, *right;          // PANEL rows, MAX_SPANS rows, two packed panels
     double *sums;                              // of pieces
     double *image_factors, *reflector_factors; // coefficients of a panel's columns, twice (PANEL)
     // What is being done: the panel's first column, those of it that are done, and this one.
@@ -121,28 +126,50 @@ struct Reduction {
     // `pending` times its reflector is still to be added to the last of w.
     double tau = 0.0, pending = 0.0;
 
-    const double *reflector(index s) const { return a + (panel + s) * n; }
-    double *image(index s) const { return w + s * n; }
+    const double *reflector(index s) const { return a + (panel + s) * stride; }
+    double *image(index s) const { return w + s * stride; }
 
     // ---- pieces ------------------------------------------------------------------------
+
+    // Subtract what the reflectors and images of `columns` columns of the panel do to some entries.
+    template <int columns> void subtract(index s, double *x, index begin, index end) const {
+        const double *v[columns], *z[columns];
+        double one[columns], other[columns];
+        for (int c = 0; c < columns; ++c) {
+            v[c] = reflector(s + c);
+            z[c] = image(s + c);
+            one[c] = image_factors[s + c];
+            other[c] = reflector_factors[s + c];
+        }
+        for (index i = begin; i < end; ++i) {
+            double sum = 0.0;
+#pragma GCC unroll 8
+            for (int c = 0; c < columns; ++c)
+                sum += v[c][i] * one[c] + z[c][i] * other[c];
+            x[i] -= sum;
+        }
+    }
+    // The same for all columns of the panel, four at a time: x is read and written less often.
+    void subtract_panel(double *x, index begin, index end) const {
+        index s = 0;
+        for (; s + 4 <= count; s += 4)
+            subtract<4>(s, x, begin, end);
+        for (; s < count; ++s)
+            subtract<1>(s, x, begin, end);
+    }
 
     // Entries of this column: what the panel's reflectors before it did to them, and their squares.
     void update(index piece) const {
         const index begin = column + piece * ENTRIES;
         const index end = begin + ENTRIES < n ? begin + ENTRIES : n;
-        double *x = a + column * n;
+        double *x = a + column * stride;
         if (count) {
             double *last = image(count - 1);
             const double *v = reflector(count - 1);
             for (index i = begin; i < end; ++i)
                 last[i] += pending * v[i];
         }
-        for (index s = 0; s < count; ++s) {
-            const double *v = reflector(s), *z = image(s);
-            const double one = image_factors[s], other = reflector_factors[s];
-            for (index i = begin; i < end; ++i)
-                x[i] -= v[i] * one + z[i] * other;
-        }
+        subtract_panel(x, begin, end);
         const index from = begin > column + 2 ? begin : column + 2;
         sums[piece] = from < end ? dot(x + from, x + from, end - from) : 0.0;
     }
@@ -152,32 +179,34 @@ struct Reduction {
         const index wanted = size() * size() / 2 / SPAN_NUMBERS;
         return wanted < 1 ? 1 : wanted > MAX_SPANS ? MAX_SPANS : wanted;
     }
-    // Where a piece of the product begins: all have about as many numbers of the triangle.
+    // First row of a piece of the product: all have about as many numbers of the triangle.
     index span(index piece) const {
         if (piece == product_pieces())
-            return size();
+            return n;
         const double share = 1.0 - std::sqrt(1.0 - double(piece) / double(product_pieces()));
-        return index(share * double(size())) / ROWS_TOGETHER * ROWS_TOGETHER;
+        const index row = column + 1 + index(share * double(size()));
+        return piece ? row / ROWS_TOGETHER * ROWS_TOGETHER : row;
     }
 
     void multiply(index piece) const {
-        const double *v = a + column * n + column + 1;
+        const double *v = a + column * stride;
         if (piece < product_pieces()) {
-            const double *rest = a + (column + 1) * n + column + 1;
-            double *y = spans + piece * n;
+            double *y = spans + piece * stride;
             index row = span(piece);
             const index end = span(piece + 1);
-            std::memset(y + row, 0, sizeof(double) * (size() - row));
+            std::memset(y + row, 0, sizeof(double) * (stride - row));
+            for (; row % ROWS_TOGETHER && row < end; ++row)
+                product<1>(a, stride, row, v, y);
             for (; row + ROWS_TOGETHER <= end; row += ROWS_TOGETHER)
-                product<ROWS_TOGETHER>(rest, n, size(), row, v, y);
+                product<ROWS_TOGETHER>(a, stride, row, v, y);
             for (; row < end; ++row)
-                product<1>(rest, n, size(), row, v, y);
+                product<1>(a, stride, row, v, y);
             return;
         }
         const index first = (piece - product_pieces()) * DOTS_PER_PIECE;
         for (index s = first; s < first + DOTS_PER_PIECE && s < count; ++s) {
-            image_factors[s] = dot(image(s) + column + 1, v, size());
-            reflector_factors[s] = dot(reflector(s) + column + 1, v, size());
+            image_factors[s] = dot(image(s) + column + 1, v + column + 1, size());
+            reflector_factors[s] = dot(reflector(s) + column + 1, v + column + 1, size());
         }
     }
 
@@ -187,20 +216,15 @@ struct Reduction {
         double *y = image(count);
         std::memset(y + begin, 0, sizeof(double) * (end - begin));
         for (index s = 0; s < product_pieces(); ++s) {
-            const double *part = spans + s * n - (column + 1);
-            const index known = column + 1 + span(s), from = begin > known ? begin : known;
+            const double *part = spans + s * stride;
+            const index known = span(s), from = begin > known ? begin : known;
             for (index i = from; i < end; ++i)
                 y[i] += part[i];
         }
-        for (index s = 0; s < count; ++s) {
-            const double *v = reflector(s), *z = image(s);
-            const double one = image_factors[s], other = reflector_factors[s];
-            for (index i = begin; i < end; ++i)
-                y[i] -= v[i] * one + z[i] * other;
-        }
+        subtract_panel(y, begin, end);
         for (index i = begin; i < end; ++i)
             y[i] *= tau;
-        sums[piece] = dot(y + begin, a + column * n + begin, end - begin);
+        sums[piece] = dot(y + begin, a + column * stride + begin, end - begin);
     }
 
     // Reflectors and images of a panel side by side, and the same with the other first, negated.
@@ -232,7 +256,7 @@ struct Reduction {
         static_assert(GROUP % panel_width<double, bytes>() == 0, "a group begins with a panel");
         add_group<double, bytes>(left, right, 2 * count, columns, piece * GROUP,
                                  (piece + 1) * GROUP, no_prefetch,
-                                 {a + first * n + first, n, false});
+                                 {a + first * stride + first, stride, false});
     }
 
     void run_piece(std::int64_t work, index number) const {
@@ -301,7 +325,7 @@ struct Reduction {
 
     // The reflector that leaves one entry of this column off the diagonal; that entry.
     double reflect(double squares) {
-        double *x = a + column * n;
+        double *x = a + column * stride;
         const double alpha = x[column + 1];
         if (!(squares > TINY_SQUARES)) {
             tau = 0.0;
@@ -330,7 +354,7 @@ struct Reduction {
             }
             const index entries = (n - column + ENTRIES - 1) / ENTRIES;
             run(shared, UPDATE, entries);
-            diagonal[column] = a[column * n + column];
+            diagonal[column] = a[column * stride + column];
             if (column + 1 == n)
                 return;
             off_diagonal[column] = reflect(total(entries));
@@ -338,7 +362,7 @@ struct Reduction {
             pending = 0.0;
             if (tau == 0.0) {
                 std::memset(image(count) + column + 1, 0, sizeof(double) * size());
-                std::memset(a + column * n + column + 1, 0, sizeof(double) * size());
+                std::memset(a + column * stride + column + 1, 0, sizeof(double) * size());
             } else {
                 run(shared, MULTIPLY,
                     product_pieces() + (count + DOTS_PER_PIECE - 1) / DOTS_PER_PIECE);
@@ -368,23 +392,25 @@ struct Reduction {
 // Numbers of the memory that tridiagonal_f64 takes for a matrix of order n.
 PRINCOMP_EXPORT(tridiagonal_numbers)(std::ptrdiff_t n) {
     using namespace PRINCOMP_ISA;
-    return int((PANEL + MAX_SPANS) * n + 2 * packed_numbers(n) + entry_pieces(n) + 2 * PANEL);
+    return int((PANEL + MAX_SPANS) * padded(n) + 2 * packed_numbers(n) + entry_pieces(n) + 2 * PANEL);
 }
 
-// a (n, n): of a symmetric matrix the upper triangle; written over by the reflectors, row by row
-// off the diagonal, as dsytrd leaves them in the lower triangle of columns. diagonal (n),
+// a (n, n padded): of a symmetric matrix the upper triangle, and zeros; written over by the
+// reflectors, row by row off the diagonal, as dsytrd leaves them in the lower triangle of columns.
+// It and `memory` begin at a cache line. diagonal (n),
 // off_diagonal and factors (n − 1); memory: `tridiagonal_numbers`; shared: a cache line of zeros,
 // the one of those who help. Returns when all is done, and lets them go.
 PRINCOMP_EXPORT(tridiagonal_f64)
 (double *a, std::ptrdiff_t n, double *diagonal, double *off_diagonal, double *factors,
  double *memory, void *shared) {
     using namespace PRINCOMP_ISA;
-    const std::ptrdiff_t packed = packed_numbers(n);
-    double *images = memory, *spans = images + PANEL * n, *left = spans + MAX_SPANS * n;
+    const std::ptrdiff_t packed = packed_numbers(n), stride = padded(n);
+    double *images = memory, *spans = images + PANEL * stride, *left = spans + MAX_SPANS * stride;
     double *right = left + packed, *sums = right + packed;
     double *image_factors = sums + entry_pieces(n), *reflector_factors = image_factors + PANEL;
     Shared &state = *static_cast<Shared *>(shared);
-    Reduction reduction{a, n, images, spans, left, right, sums, image_factors, reflector_factors};
+    Reduction reduction{a,    n,     stride, images, spans, left,
+                        right, sums, image_factors, reflector_factors};
     reduction.lead(state, diagonal, off_diagonal, factors);
     state.ticket.store(OVER, std::memory_order_release);
     return PRINCOMP_DONE;

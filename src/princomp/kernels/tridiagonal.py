@@ -11,6 +11,8 @@ from princomp.linalg import CACHE_LINE, FloatArray, aligned, empty, for_each
 # Maximum number of threads: more would wait for each other, as they read the matrix from a cache
 # that they share.
 _MAX_THREADS = 8
+# Rows are padded with zeros to a multiple of this, a cache line.
+_PADDING = CACHE_LINE // 8
 
 
 def tridiagonalise(matrix: FloatArray, *, threads: int | None = None) -> linalg.Tridiagonal:
@@ -31,8 +33,8 @@ def tridiagonalise(matrix: FloatArray, *, threads: int | None = None) -> linalg.
     memory_numbers = native.function("tridiagonal_numbers")
     if lead is None or helper is None or memory_numbers is None:
         return linalg.tridiagonal(matrix)
-    work = aligned((n, n), np.float64)
-    work[:] = matrix
+    work = aligned((n, -(-n // _PADDING) * _PADDING), np.float64)
+    work[:, :n], work[:, n:] = matrix, 0.0
     diagonal, off_diagonal, factors = empty(n), empty(n - 1), empty(n - 1)
     memory = aligned((memory_numbers(n),), np.float64)
     shared_state = aligned((CACHE_LINE,), np.uint8)

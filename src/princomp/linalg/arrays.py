@@ -168,9 +168,9 @@ class Tridiagonal(NamedTuple):
     ----------
     diagonal : ndarray of shape (n,)
     off_diagonal : ndarray of shape (n - 1,)
-    reflectors : ndarray of shape (n, n - 1)
-        Householder vectors below the diagonal, with a first entry of 1, in Fortran order; the last
-        row is unused. LAPACK's dormqr accepts them as Q without its first row and column.
+    reflectors : ndarray of shape (m, n - 1)
+        Householder vectors below the diagonal, with a first entry of 1, in Fortran order; rows from
+        n − 1 on are unused. LAPACK's dormqr accepts them as Q without its first row and column.
     factors : ndarray of shape (n - 1,)
         Scalar factors of the reflectors.
     """
@@ -192,9 +192,9 @@ def tridiagonal(matrix: FloatArray) -> Tridiagonal:
 
 
 def below_diagonal(matrix: FloatArray) -> FloatArray:
-    """View (n, n − 1) of the entries below the diagonal of a matrix in Fortran order."""
-    n = len(matrix)
-    return matrix.ravel("K")[1 : 1 + n * (n - 1)].reshape(n, -1, order="F")
+    """View (m, n − 1) of the entries below the diagonal of a matrix (m, n) in Fortran order."""
+    m, n = matrix.shape
+    return matrix.ravel("K")[1 : 1 + m * (n - 1)].reshape(m, -1, order="F")
 
 
 def svd(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

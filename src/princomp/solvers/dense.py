@@ -46,14 +46,14 @@ _SUM_UNITS, _MERGE_UNITS = 64, 3 / 16 / 2**20
 # with columns of two or three values; there, a fiftieth of a column was 1 and the rest 0. For equal
 # columns whose products are summed over longer chunks, it was 61.
 _ONE_WAY_UNITS, _ONE_WAY_UNITS_LONG = 40, 80
-# From order MIN_REDUCED_ORDER on, only the wanted vectors are computed, for any k: k = 10 takes 3.1
-# instead of 5.4 ms at p = 256, and 59 instead of 150 ms at p = 1,000 (one thread). Below, this pays
+# From order MIN_REDUCED_ORDER on, only the wanted vectors are computed, for any k: k = 10 takes 1.4
+# instead of 1.7 ms at p = 160, and 59 instead of 150 ms at p = 1,000 (one thread). Below, this pays
 # if k is at most _VERY_FEW_SHARE of p: at p = 100, k = 2 takes 0.45 instead of 0.64 ms.
-MIN_REDUCED_ORDER, _VERY_FEW_SHARE = 256, 0.04
+MIN_REDUCED_ORDER, _VERY_FEW_SHARE = 160, 0.04
 # Up to this share of the vectors, inverse iteration is used: it takes about 0.3 µs · p per vector
-# and leaves vectors orthogonal to 1e-15. Computing all vectors by divide and conquer takes as long
-# as 0.1 p vectors by inverse iteration at p = 100, 0.17 p at 500 and 0.28 p at 1,000.
-_FEW_SHARE = 0.125
+# and leaves vectors orthogonal to 1e-15. All values and 0.06 p vectors take as long as all vectors
+# by divide and conquer at p = 160 and 400, 0.08 p at 1,000 and 0.12 p at 2,000.
+_FEW_SHARE = 0.07
 # Most vectors that a thread transforms back at a time: 1,656 vectors at p = 2,000 take 245 ms on
 # two threads and 370 ms on one.
 _VECTORS_PER_TASK = 512
@@ -63,8 +63,8 @@ _SAFE_POWER = 200
 # Options of dstebz: eigenvalues by number, in the order that dstein expects.
 _BY_NUMBER, _BY_BLOCK = 2, "B"
 # From this order on, the reduction by several threads is faster than LAPACK's: at 1,000, two
-# threads take 0.6 of LAPACK's time, and at 600, 0.95.
-MIN_ORDER_FOR_THREADS = 600
+# threads take 0.55 of LAPACK's time, and at 500, 0.85.
+MIN_ORDER_FOR_THREADS = 500
 
 
 def roundoff(p: int, unit: float, rows: int = 0) -> float:
