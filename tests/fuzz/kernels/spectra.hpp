@@ -150,14 +150,17 @@ void small(Input &in, const char *set, const char *name, Kernel kernel) {
 
 // The tridiagonal form of a matrix and the reflectors that produced it.
 struct Tridiagonal {
-    index n;
+    index n, stride; // rows are padded with zeros to whole lines
     Buffer<double> a, diagonal, offdiag, factors;
 
     Tridiagonal(Input &in, const Buffer<double> &matrix, index order)
-        : n(order), a(copy(in, matrix)), diagonal(in, order), offdiag(in, order - 1),
-          factors(in, order - 1) {
-        for (index i = 0; i < n; ++i) // entries below the diagonal are not read
-            std::fill(&a[i * n], &a[i * n] + i, std::numeric_limits<double>::quiet_NaN());
+        : n(order), stride((order + 7) / 8 * 8), a(in, n * stride), diagonal(in, order),
+          offdiag(in, order - 1), factors(in, order - 1) {
+        a.fill(0);
+        for (index i = 0; i < n; ++i) { // entries below the diagonal are not read
+            std::fill(&a[i * stride], &a[i * stride] + i, std::numeric_limits<double>::quiet_NaN());
+            std::copy(&matrix[i * n] + i, &matrix[i * n] + n, &a[i * stride] + i);
+        }
     }
     template <class Lead, class Help>
     void make(Input &in, Lead lead, Help help, index numbers, int helpers) {
@@ -175,9 +178,9 @@ struct Tridiagonal {
     void reflect(index i, vector<real> &x) const {
         real product = 0;
         for (index j = i + 1; j < n; ++j)
-            product += a[i * n + j] * x[j];
+            product += a[i * stride + j] * x[j];
         for (index j = i + 1; j < n; ++j)
-            x[j] -= factors[i] * product * a[i * n + j];
+            x[j] -= factors[i] * product * a[i * stride + j];
     }
     // The product of the original matrix with x.
     vector<real> image(vector<real> x) const {
