@@ -39,15 +39,22 @@ from princomp.io.readers.source import TableSource
 
 # Names of rows that show whether they are numbers.
 _IDS_CHECKED = 100
+# Bytes of decompressed text that are read at once. A file of 8 MB may hold much more.
+MAX_TEXT_BYTES = 2**26
 
 
 def read_delimited(
     path: Path, selection: Selection, *, delimiter: str | None, compression: str | None
-) -> TableSource:
-    """Read a whole delimited file; ``compression`` is None, "gzip" or "zstd"."""
+) -> TableSource | None:
+    """Read a whole delimited file; return None if its text is too long when it is decompressed.
+
+    ``compression`` is None, "gzip" or "zstd".
+    """
     dialect = detect_file_dialect(path, selection, delimiter, compression)
     with dialect.reading(), dialect.open_binary() as stream:
-        text = stream.read()
+        text = stream.read(-1 if compression is None else MAX_TEXT_BYTES + 1)
+    if compression is not None and len(text) > MAX_TEXT_BYTES:
+        return None
     return infer_table(replace(dialect, text=text), selection, complete=True)[0]
 
 

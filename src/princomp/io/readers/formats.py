@@ -5,12 +5,12 @@ from __future__ import annotations
 import glob
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from princomp.errors import InputNotFoundError, ParameterError
 from princomp.io.readers.columns import Selection
@@ -34,7 +34,7 @@ class Format(NamedTuple):
     table_reader : str, optional
         Module and function that reads a small file into memory. Given for formats in which
         text decides whether a column holds numbers, so that the decision considers all cells,
-        not only the first ones.
+        not only the first ones. It returns None if the table turns out to be large.
     has_parts : bool
         A file may hold several arrays; the name of one follows "::".
     """
@@ -50,11 +50,18 @@ class Format(NamedTuple):
         options = {**self.options, "inside": inside} if self.has_parts else self.options
         for library in self.libraries:
             import_optional(library, path)
-        name = (small and self.table_reader) or self.opener
-        module, function = name.split(".")
-        opener = getattr(import_module(f"princomp.io.readers.{module}"), function)
-        source: Source = opener(path, selection, **options)
+        source: Source | None = None
+        if small and self.table_reader:
+            source = _function(self.table_reader)(path, selection, **options)
+        if source is None:
+            source = _function(self.opener)(path, selection, **options)
         return source
+
+
+def _function(name: str) -> Callable[..., Any]:
+    """Import a function that is given as ``module.function`` of this package."""
+    module, function = name.split(".")
+    return getattr(import_module(f"princomp.io.readers.{module}"), function)
 
 
 # To add a format, write its reader as a module of this package and add an entry here.

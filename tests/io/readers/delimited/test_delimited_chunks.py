@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import re
 import time
@@ -16,8 +17,12 @@ from delimited_cases import EXAMPLE, CountingStream, assert_same_as_whole, opene
 from princomp.errors import InputNotFoundError, MalformedFileError, NotNumericError
 from princomp.io.readers import delimited_stream, delimited_text
 from princomp.io.readers.columns import Selection
+from princomp.io.readers.delimited import MAX_TEXT_BYTES
+from princomp.io.readers.delimited_stream import DelimitedSource
 from princomp.io.readers.delimited_text import Dialect
+from princomp.io.readers.files import SMALL_COMPRESSED_FILE_BYTES, open_source
 from princomp.io.readers.read_options import ReadOptions
+from princomp.io.readers.source import TableSource
 
 VALID = {
     "missing": 'a,b\n1,\nNA,2\n"",nan\nn/a,-inf\n null ,4\n',
@@ -334,3 +339,16 @@ def test_what_is_refused_does_not_depend_on_the_first_row_read(write, other):
     for start in (0, 50, 150):
         with pytest.raises(NotNumericError, match=r"beyond 2\*\*53"):
             read_all(source, start)
+
+
+def test_a_small_file_that_holds_much_text_is_read_in_chunks(tmp_path):
+    line = b"1.000,2.000,4.000\n"
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b,c\n" + line * (MAX_TEXT_BYTES // len(line) + 1), 1))
+    assert path.stat().st_size < SMALL_COMPRESSED_FILE_BYTES
+    source = open_source(path)
+    assert isinstance(source, DelimitedSource)
+    chunk = next(iter(source.chunks()))
+    assert (chunk.data == [1.0, 2.0, 4.0]).all()
+    path.write_bytes(gzip.compress(b"a,b,c\n" + line * 1000))
+    assert isinstance(open_source(path), TableSource)
