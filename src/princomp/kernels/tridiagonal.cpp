@@ -29,15 +29,15 @@ constexpr index ENTRIES = 512, DOTS_PER_PIECE = 8;
 constexpr index GROUP = 48;
 // Shorter columns are not worth a piece of their own: the leader does them alone.
 constexpr index MIN_SHARED = 320;
-// Rows are padded with zeros to a multiple of PADDING numbers, and rows that a product reads together
-// begin at one of ROWS_TOGETHER: so vectors do not cross cache lines, and none is incomplete.
+// Rows are padded with zeros to a multiple of PADDING numbers, and products read groups of rows
+// that begin at a multiple of ROWS_TOGETHER, so that no vector crosses a cache line.
 constexpr index PADDING = PRINCOMP_LINE / index(sizeof(double));
-static_assert(PADDING % lanes == 0 && ROWS_TOGETHER % lanes == 0, "vectors fill what is padded");
+static_assert(PADDING % lanes == 0 && ROWS_TOGETHER % lanes == 0, "a row has whole vectors");
 // Squares below this have lost digits: so short a column is taken for zero. The caller keeps the
 // matrix within a range where that is less than rounding.
 constexpr double TINY_SQUARES = 1e-280;
 
-// Numbers of a packed panel of the rest of a matrix, and pieces of one of its columns.
+// Numbers of a padded row and of a packed panel of the rest of a matrix; pieces of a column.
 index padded(index n) { return (n + PADDING - 1) / PADDING * PADDING; }
 index packed_numbers(index n) { return 2 * PANEL * ((n + lanes - 1) / lanes * lanes) + 2 * lanes; }
 index entry_pieces(index n) { return (n + ENTRIES - 1) / ENTRIES; }
@@ -131,7 +131,7 @@ struct Reduction {
 
     // ---- pieces ------------------------------------------------------------------------
 
-    // Subtract what the reflectors and images of `columns` columns of the panel do to some entries.
+    // Subtract the products of the reflectors and images of some columns of the panel from entries.
     template <int columns> void subtract(index s, double *x, index begin, index end) const {
         const double *v[columns], *z[columns];
         double one[columns], other[columns];
@@ -149,7 +149,7 @@ struct Reduction {
             x[i] -= sum;
         }
     }
-    // The same for all columns of the panel, four at a time: x is read and written less often.
+    // All columns of the panel, four at a time, so that x is read and written less often.
     void subtract_panel(double *x, index begin, index end) const {
         index s = 0;
         for (; s + 4 <= count; s += 4)
@@ -392,14 +392,14 @@ struct Reduction {
 // Numbers of the memory that tridiagonal_f64 takes for a matrix of order n.
 PRINCOMP_EXPORT(tridiagonal_numbers)(std::ptrdiff_t n) {
     using namespace PRINCOMP_ISA;
-    return int((PANEL + MAX_SPANS) * padded(n) + 2 * packed_numbers(n) + entry_pieces(n) + 2 * PANEL);
+    return int((PANEL + MAX_SPANS) * padded(n) + 2 * packed_numbers(n) + entry_pieces(n) +
+               2 * PANEL);
 }
 
-// a (n, n padded): of a symmetric matrix the upper triangle, and zeros; written over by the
+// a (n, n padded with zeros): of a symmetric matrix the upper triangle; written over by the
 // reflectors, row by row off the diagonal, as dsytrd leaves them in the lower triangle of columns.
-// It and `memory` begin at a cache line. diagonal (n),
-// off_diagonal and factors (n − 1); memory: `tridiagonal_numbers`; shared: a cache line of zeros,
-// the one of those who help. Returns when all is done, and lets them go.
+// diagonal (n), off_diagonal and factors (n − 1); memory: `tridiagonal_numbers`; shared: a cache
+// line of zeros, the one of those who help. Returns when all is done, and lets them go.
 PRINCOMP_EXPORT(tridiagonal_f64)
 (double *a, std::ptrdiff_t n, double *diagonal, double *off_diagonal, double *factors,
  double *memory, void *shared) {

@@ -11,7 +11,7 @@ from princomp.linalg import CACHE_LINE, FloatArray, aligned, empty, for_each
 # Maximum number of threads: more would wait for each other, as they read the matrix from a cache
 # that they share.
 _MAX_THREADS = 8
-# Rows are padded with zeros to a multiple of this, a cache line.
+# Rows are padded with zeros to a multiple of this many numbers, a cache line.
 _PADDING = CACHE_LINE // 8
 
 
