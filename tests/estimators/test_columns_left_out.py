@@ -356,6 +356,13 @@ def test_the_hint_for_missing_cells_names_empty_columns(frame, tmp_path):
     np.save(tmp_path / "rows.npy", rows)
     with pytest.raises(NotFiniteError) as in_file:
         PCA(2).fit(tmp_path / "rows.npy")
+    assert in_file.value.hint.startswith(
+        f"column 3 has no number in the first {len(rows)} rows: leave it out if it is empty; for "
+    )
+    rows[-1, 3] = 1.0
+    np.save(tmp_path / "rows.npy", rows)
+    with pytest.raises(NotFiniteError) as in_file:
+        PCA(2).fit(tmp_path / "rows.npy")
     assert in_file.value.hint.startswith("leave such rows out")
     with pytest.raises(NotFiniteError) as caught:
         PCA(2).fit(frame[["a", "b", "c"]]).transform(frame[["a", "b", "c"]] * np.nan)

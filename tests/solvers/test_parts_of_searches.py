@@ -180,11 +180,12 @@ def test_a_search_in_a_scatter_is_abandoned_only_on_request(rng):
     assert search_scatter(noise, 3).residuals.max() <= 8 * EPS
 
 
+@pytest.mark.parametrize("unit", [1e-100, 1.0, 1e100])
 @pytest.mark.parametrize(("decay", "is_searched"), [(0.0, False), (0.25, True)])
-def test_no_search_is_tried_in_the_scatter_of_noise(decay, is_searched, rng, monkeypatch):
+def test_no_search_is_tried_in_the_scatter_of_noise(decay, is_searched, unit, rng, monkeypatch):
     products = Mock(wraps=scatter_search.products_with)
     monkeypatch.setattr(scatter_search, "products_with", products)
-    X = rng.standard_normal((4000, 300)) * np.arange(1, 301) ** (-decay / 2)
+    X = unit * rng.standard_normal((4000, 300)) * np.arange(1, 301) ** (-decay / 2)
     search_scatter(Moments.of(X), 3, patient=False)
     assert products.called is is_searched
 

@@ -7,6 +7,7 @@ a few dozen blocks is faster than a decomposition. If it would be slower, it is 
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg
 
 from princomp.kernels import Affine, forward, padded
 from princomp.linalg import EPS, FloatArray, Operator, empty, for_each, slices
@@ -79,7 +80,8 @@ def search_scatter(
 
 def _is_flat(moments: Moments) -> bool:
     """Whether the variances differ as little as those of noise."""
-    share = np.linalg.norm(moments.scatter) / moments.scatter.trace()
+    # BLAS computes the norm without squares that overflow or underflow.
+    share = scipy.linalg.norm(moments.scatter.ravel(), check_finite=False) / moments.scatter.trace()
     return bool(share**2 * moments.p < _FLAT + moments.p / moments.rows)
 
 

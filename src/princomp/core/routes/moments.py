@@ -165,10 +165,7 @@ class ScatterSearch(MomentsRoute):
         assert k is not None
         spectrum: Spectrum | None
         if isinstance(analysed, DeviceMoments):
-            # Each product of a search copies vectors between device and host: for fewer columns,
-            # it is not tried.
-            large = analysed.p >= SEARCH_COLUMNS
-            spectrum = solve_on_device(analysed, k, few=True, tol=request.tol) if large else None
+            spectrum = solve_on_device(analysed, k, few=True, tol=request.tol)
         else:
             auto = request.solver == "auto" and not request.tol
             with one_blas_thread():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from princomp.errors import NotFiniteError
+from princomp.errors import NotFiniteError, counted
 from princomp.io.readers.columns import Origin, RowPlace, listed
 from princomp.io.readers.source import Source
 from princomp.summaries import first_not_finite
@@ -32,9 +32,22 @@ def not_finite_error_in_source(
     column, value = error.place["column"], error.value
     where, place = _describe_cell(source.place_of(error.place["row"]), columns, column)
     problem = f"Input X contains {_value_text(value)}: the first at {where}"
-    if hint is FILL_HINT and getattr(source, "engine", None):
+    if not np.isnan(value):
+        hint = _CLIP_HINT
+    elif hint is FILL_HINT and getattr(source, "engine", None):
         hint = DROP_HINT
-    return NotFiniteError(problem, place=place, hint=hint if np.isnan(value) else _CLIP_HINT)
+    elif hint in (FILL_HINT, DROP_HINT) and (rows := _rows_of_empty_column(source, column)):
+        first = f"column {place['column']!r} has no number in the first {counted(rows, 'row')}"
+        hint = f"{first}: leave it out if it is empty; for other missing cells, {hint}"
+    return NotFiniteError(problem, place=place, hint=hint)
+
+
+def _rows_of_empty_column(source: Source, column: int) -> int:
+    """Number of rows in the first chunk of a source if a column is empty there, otherwise 0."""
+    if not source.repeatable:
+        return 0
+    rows = next(source.chunks()).data
+    return 0 if sp.issparse(rows) or not np.isnan(rows[:, column]).all() else len(rows)
 
 
 def _describe_cell(
