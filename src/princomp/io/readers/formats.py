@@ -59,7 +59,7 @@ class Format(NamedTuple):
 
 
 def _function(name: str) -> Callable[..., Any]:
-    """Import a function that is given as ``module.function`` of this package."""
+    """Import a function of this package, given as ``module.function``."""
     module, function = name.split(".")
     return getattr(import_module(f"princomp.io.readers.{module}"), function)
 
