@@ -370,3 +370,39 @@ def test_a_note_says_that_words_of_the_fit_do_not_apply_to_parquet(princomp, tmp
     pa.parquet.write_table(pa.table({"a": [1.0, 2.0], "b": [2.0, -9.0]}), tmp_path / "t.parquet")
     done = princomp("transform", "m.pca", "t.parquet")
     assert "note: words of the fit for missing cells ('-9') apply to text and workb" in done.err
+
+
+@pytest.mark.parametrize("whiten", [False, True])
+def test_a_note_counts_rows_that_are_far_from_those_of_the_fit(princomp, rng, whiten):
+    X = rng.standard_normal((200, 4)) * [1.0, 2.0, 3.0, 4.0]
+    package.PCA(2, whiten=whiten).fit(X).save("m.pca")
+    limit = 10 * 2 * (200**2 - 1) / (200 * 196)
+    far = "rows are far from those of the fit (T² above {:.3g}, ten times its mean)"
+    # A tenth of the rows of any distribution may be that far: 20 of 200 are not too many.
+    for count, noted in ((0, False), (20, False), (60, True), (200, True)):
+        new = X.copy()
+        new[:count] *= 100.0
+        np.save("new.npy", new)
+        done = princomp("transform", "m.pca", "new.npy")
+        assert (f"note: {count} of 200 {far.format(limit)}: do the" in done.err) == noted
+        assert (far[:20] in done.err) == noted
+    new[:, 0] = 1e300
+    np.save("new.npy", new)
+    assert "200 of 200 rows are far" in princomp("transform", "m.pca", "new.npy", "--json").out
+
+
+@pytest.mark.parametrize("model", ["few rows", "uncentred", "covariance", "robust", "kernel"])
+def test_models_without_such_a_limit_cause_no_note(princomp, rng, model):
+    X = rng.standard_normal((40, 3))
+    fitted = {
+        "few rows": lambda: package.PCA(3).fit(X[:5]),
+        "uncentred": lambda: package.PCA(2, center=False).fit(X),
+        "covariance": lambda: package.PCA.from_covariance(np.cov(X.T), mean=0, n_components=2),
+        "robust": lambda: package.RobustPCA(2, random_state=0).fit(X),
+        "kernel": lambda: package.KernelPCA(2).fit(X),
+    }[model]()
+    fitted.save("m.pca")
+    np.save("new.npy", 1e3 * X)
+    done = princomp("transform", "m.pca", "new.npy")
+    assert done.code == 0
+    assert "are far from those of the fit" not in done.err

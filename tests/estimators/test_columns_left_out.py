@@ -107,10 +107,11 @@ def test_row_numbers_can_be_kept(frame):
         table.rename(columns={"id": "number"}),
         read_table(table, id_column=False),
         read_table(table, columns=["id", "a", "b", "c"]),
-        table[["a", "id", "b", "c"]],
         table.assign(id=table["id"] + 0.5),
     ):
         assert PCA(1).fit(rows).n_features_in_ == 4
+    with pytest.warns(UserWarning, match="'id' is named like an identifier"):
+        assert PCA(1).fit(table[["a", "id", "b", "c"]]).n_features_in_ == 4
     assert PCA(1).fit(table[["id"]]).n_features_in_ == 1
 
 

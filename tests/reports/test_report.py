@@ -461,3 +461,11 @@ def test_incomplete_rows_are_counted_not_listed(rng, n_incomplete):
         "1 row with missing cells has" if n_incomplete == 1 else "23 rows with missing cells have"
     )
     assert f"All {n} rows with scores, the most extreme first. {words} no scores." in page.text
+
+
+def test_the_headline_counts_new_rows_and_those_of_the_fit(arrests):
+    model = PCA(2).fit(arrests)
+    page = Page(report(model, arrests[:20], training=False, data="new.csv"))
+    assert "20 rows compared with a model of 50 rows × 4 columns; 2 components" in page.text
+    assert "rows × columns of the fit" in page.text
+    assert "compared with a model" not in Page(report(model, arrests)).text

@@ -41,6 +41,7 @@ from princomp.cli.output import (
     require_stdout,
 )
 from princomp.cli.results import (
+    DistantRows,
     IncompleteRows,
     Table,
     check_outputs,
@@ -236,7 +237,9 @@ def transform(model: Path, files: tuple[str, ...], **options: object) -> None:
     source, notes = open_for_model(files, pca)
     fitted.schema.check_width(source.p)
     columns = reports.component_names(fitted.k)
-    scores = IncompleteRows(fitted.chunk_scores, fitted.missing)
+    scores: Any = IncompleteRows(fitted.chunk_scores, fitted.missing)
+    if isinstance(fitted.result, core.Fitted):
+        scores = DistantRows(scores, fitted.result, whiten=fitted.parameters.whiten)
     write_rows("transform", source, scores, columns, notes, options)
 
 

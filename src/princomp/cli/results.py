@@ -14,6 +14,8 @@ from princomp.errors import OutputError, OutputExistsError
 
 # Names of the columns, numbers, ids of the rows if any, and the name of the column of ids.
 Table: TypeAlias = tuple[list[str], Any, Any, str | None]
+# Largest share of the rows of any distribution that exceed ten times a mean (Markov's inequality).
+_MOST_DISTANT = 0.1
 
 
 def output_stem(files: Sequence[str]) -> str:
@@ -185,6 +187,46 @@ class IncompleteRows:
         return [*notes, f"rows {what}: {empty:,}; their scores are empty"] if empty else notes
 
 
+class DistantRows:
+    """Computes scores as ``compute`` does, and counts the rows that are far from those of the fit.
+
+    T², the sum of t²/λ of a row, has the mean k (n² − 1) / (n (n − k − 2)) for other rows of a
+    normal distribution. At most a tenth of the rows of any distribution exceed ten times the mean,
+    so if more do, the rows have another distribution, such as columns in other units.
+    """
+
+    def __init__(self, compute: IncompleteRows, fitted: core.Fitted, *, whiten: bool) -> None:
+        n, k = float(fitted.summary.rows), fitted.n_resolved
+        self.compute, self.k = compute, k
+        self.deviations = 1.0 if whiten else fitted.variances[:k] ** 0.5
+        has_mean = fitted.n_samples is not None and fitted.centred and 0 < k < n - 2
+        self.limit = 10 * k * (n**2 - 1) / (n * (n - k - 2)) if has_mean else float("inf")
+        self.rows = self.distant = 0
+
+    def __call__(self, rows: io.RowArray, *place: object) -> Any:
+        """Compute the scores of some rows."""
+        import numpy as np
+
+        scores = self.compute(rows, *place)
+        with np.errstate(over="ignore"):
+            t2 = ((scores[:, : self.k] / self.deviations) ** 2).sum(axis=1)
+        self.rows += len(t2)
+        self.distant += int((t2 > self.limit).sum())  # not if a score is missing
+        return scores
+
+    def notes(self) -> list[str]:
+        """Notes on the rows so far."""
+        notes, share = self.compute.notes(), _MOST_DISTANT
+        chance = 3 * (share * (1 - share) * self.rows) ** 0.5
+        if self.distant > share * self.rows + chance:
+            notes.append(
+                f"{self.distant:,} of {self.rows:,} rows are far from those of the fit (T² above "
+                f"{self.limit:.3g}, ten times its mean): do the columns have the same units? "
+                "princomp report MODEL DATA compares them"
+            )
+        return notes
+
+
 def notes_on_rows(fitted: core.FittedModel[Any], source: io.Source) -> list[str]:
     """Notes on the rows of a source that have missing cells, if it can be read again."""
     if fitted.missing == "error" or not source.repeatable:
@@ -214,8 +256,8 @@ def write_rows(
 ) -> None:
     """Write rows that ``compute`` returns for those of a source to a file, stdout or the document.
 
-    ``compute`` is called as in :func:`write_scores`; if it counts incomplete rows, notes say how
-    many there are.
+    ``compute`` is called as in :func:`write_scores`; if it counts rows, its notes say how many
+    are incomplete or far from those of the fit.
     """
     output, as_json = options["output"], options["as_json"]
     if output is None or as_json:
@@ -232,7 +274,7 @@ def write_rows(
                 raise stdout_failure(error.__cause__) from error
             raise
         contents = {"files": {"data": output}}
-    if isinstance(compute, IncompleteRows):
+    if isinstance(compute, IncompleteRows | DistantRows):
         notes += compute.notes()
     notes += notes_on_ids(source)
     contents = {"rows": n, "columns": columns, "notes": notes, **contents}

@@ -15,7 +15,7 @@ from princomp.core.request import Request, constant_columns, max_components
 from princomp.core.weights import check_total_weight, warn_of_small_weights
 from princomp.engines import PartialResult, RunContext, fold
 from princomp.errors import ParameterError, ShapeError, counted
-from princomp.io import listed, refuse_changed
+from princomp.io import few_rows_left_error, listed, refuse_changed
 from princomp.linalg import FloatArray
 from princomp.rules import Decision, Rule, for_fraction, rule_of
 from princomp.solvers import Spectrum
@@ -113,7 +113,9 @@ class FitContext:
             if self.n is None:
                 self.n = folded.rows
                 check_weights(self.weights, self.n)
-            check_rows(summary, self.n, self.dropped)
+            if self.dropped and summary.count < 2 and not gives_variance(summary.rows):
+                raise few_rows_left_error(self.rows, self.names, summary.count, self.n)
+            check_rows(summary, self.n - self.dropped)
             if summary.rows != summary.count:
                 warn_of_small_weights(summary.rows, summary.count)
         return summary
@@ -328,8 +330,10 @@ def in_safe_range(
     return exponent, analysed.scaled(power), power if scale is None else scale * power
 
 
-def check_rows(summary: Summary, n: int, dropped: int) -> None:
+def check_rows(summary: Summary, n: int) -> None:
     """Raise an error if there are too few rows to compute a variance.
+
+    ``n`` is the number of rows, among them those of weight zero.
 
     Raises
     ------
@@ -337,16 +341,10 @@ def check_rows(summary: Summary, n: int, dropped: int) -> None:
     """
     if gives_variance(summary.rows):
         return
-    if dropped and summary.count < 2:
-        raise ShapeError(
-            f"{summary.count} of {n} rows are left after dropping those with missing values; "
-            "a variance needs at least 2",
-            hint="fill the missing values, or leave out the columns that hold them",
-        )
     if n <= 1:
         raise ShapeError(
             "a variance needs at least 2 rows, and there "
             f"{'is 1 sample' if n else 'are 0 samples'} (n_samples = {n})",
             hint="give more rows; in Python, partial_fit adds batches of one row, too",
         )
-    check_total_weight(summary.rows, n - dropped)
+    check_total_weight(summary.rows, n)

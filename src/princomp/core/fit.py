@@ -250,7 +250,7 @@ def fit_summary(
             "a summary of columns says nothing of how they vary together, so it has no components",
             hint="give a summary that does: Moments, Triangle or Sketch",
         )
-    check_rows(summary, summary.count, 0)
+    check_rows(summary, summary.count)
     if problem is None:
         problem = Problem(n_samples or 0, summary.p, None)
     problem = problem._replace(n_components=request.named_components)

@@ -163,7 +163,7 @@ def plan_table(X: object, parameters: PCAParameters) -> Plan:
         # Refuse rows whose shape alone makes a fit impossible.
         zeros = np.zeros(problem.columns)
         shape = Columns(float(problem.rows), problem.rows, zeros, zeros, zeros)
-        check_rows(shape, problem.rows, 0)
+        check_rows(shape, problem.rows)
         check_n_components(request.n_components, shape, request.solver)
     choice = select_route(problem)
     if request.fill is not None:

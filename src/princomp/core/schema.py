@@ -92,7 +92,7 @@ class TableSchema:
         elif (labels := labels_of_float_frame(X)) is not None and not _begins_with_index(labels):
             rows = as_rows(X.to_numpy()), labels or None, frame_origin(X)
             if len(labels) > 1:
-                without = drop_call(labels[0], pandas=hasattr(X, "iloc"))
+                without = drop_call([labels[0]], pandas=hasattr(X, "iloc"))
                 notes = counting_notes(labels[0], rows[0][:, 0], may_count=False, leave_out=without)
                 table = TableSource(rows[0], columns=labels, origin=frame_origin(X))
                 warning = warning_text([*notes, *notes_on_rows(table)])

@@ -87,7 +87,7 @@ class IncrementalPCA(PCA):
             model.__dict__.pop(name, None)
         model.partial_fit(X, sample_weight=sample_weight)
         lazy_fit = model._fitted
-        core.check_rows(lazy_fit.summary, lazy_fit.n_samples, 0)
+        core.check_rows(lazy_fit.summary, lazy_fit.n_samples)
         model._result  # noqa: B018  (solves, or says why that is impossible)
         batch_size = self._used_batch_size(model._schema.p)
         self._schema, self._fitted, self.batch_size_ = model._schema, lazy_fit, batch_size

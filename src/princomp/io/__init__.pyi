@@ -69,6 +69,7 @@ from .readers.missing_codes import code_notes as code_notes
 from .readers.not_finite import (
     DROP_HINT as DROP_HINT,
     FILL_HINT as FILL_HINT,
+    few_rows_left_error as few_rows_left_error,
     hint_for_missing as hint_for_missing,
     not_finite_error as not_finite_error,
     not_finite_error_in_source as not_finite_error_in_source,

@@ -11,7 +11,15 @@ from princomp.core import FILL_METHODS, check_total_weight, fitted_model
 from princomp.engines import DistributedRows, drop_incomplete, first_counted_fault, fold
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.estimators import PCA
-from princomp.io import RowArray, RowData, Rows, Source, not_finite_error, read_whole
+from princomp.io import (
+    RowArray,
+    RowData,
+    Rows,
+    Source,
+    few_rows_left_error,
+    not_finite_error,
+    read_whole,
+)
 from princomp.kernel_pca.parameters import KernelParameters
 from princomp.linalg import FloatArray
 from princomp.summaries import (
@@ -92,10 +100,7 @@ def complete_rows(
         check_counted(table, weights, missing, hint)
     complete, positive, dropped = drop_incomplete(rows, positive)
     if not complete.shape[0]:
-        raise ShapeError(
-            f"0 of {dropped} rows are left after dropping those with missing values",
-            hint="fill the missing values, or leave out the columns that hold them",
-        )
+        raise few_rows_left_error(rows, table[1], 0, dropped)
     return complete, positive, dropped
 
 

@@ -33,6 +33,7 @@ def render_page(request: Request) -> str:
     fitted, rows, texts = request.fitted, request.rows, request.texts
     parts, figure_style = figure_parts(request)
     size = (fitted.n_samples, fitted.p, fitted.k)
+    new_rows = 0 if rows is None or rows.training else len(rows.scores)
     page = environment().get_template("page.html")
     html = page.render(
         title=request.title or request.data or texts.words["untitled"],
@@ -42,7 +43,7 @@ def render_page(request: Request) -> str:
         colours=GROUP_COLOURS,
         script=_package_file("page.js"),
         texts=texts,
-        summary=texts("summary", *size, float(fitted.rates.sum()), request.row_total),
+        summary=texts("summary", *size, float(fitted.rates.sum()), request.row_total, new_rows),
         tiles=_tiles(request),
         brief=narrative.describe_briefly(request),
         analysed=narrative.describe_analysis(request),
@@ -68,7 +69,7 @@ def _tiles(request: Request) -> list[tuple[str, str]]:
     tiles = [
         (percent(float(fitted.rates.sum())), words["explained"]),
         (kept, words["kept" if fitted.k > 1 else "kept_one"]),
-        (size, words["columns_only" if fitted.n_samples is None else "size"]),
+        (size, words[_meaning_of_size(request)]),
     ]
     if rows is not None and (n := int(rows.tested.sum())):
         n_outliers = int((rows.exceeded != "").sum())
@@ -77,6 +78,12 @@ def _tiles(request: Request) -> list[tuple[str, str]]:
         which = words["tested_rows"] if some else words["rows"].lower()
         tiles.append((f"{n_outliers:,} / {n:,}", f"{which} {meaning}"))
     return tiles
+
+
+def _meaning_of_size(request: Request) -> str:
+    if request.fitted.n_samples is None:
+        return "columns_only"
+    return "size" if request.rows is None or request.training else "size_of_fit"
 
 
 def _package_file(name: str) -> Markup:

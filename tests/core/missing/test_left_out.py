@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from princomp import PCA
+from princomp import PCA, KernelPCA, read_table
 from princomp.errors import ShapeError
 from princomp.summaries import block_rows
 
@@ -72,6 +72,49 @@ def test_if_only_rows_of_weight_zero_are_complete_no_rows_are_left(rng):
     X[16:, 1], weights[:16] = np.nan, 0.0
     with pytest.raises(ShapeError, match="0 of 40 rows are left after dropping"):
         PCA(2, missing="drop").fit(X, sample_weight=weights)
+
+
+@pytest.mark.parametrize("fit", [PCA(2, missing="drop").fit, KernelPCA(2, missing="drop").fit])
+def test_columns_for_which_no_rows_are_left_are_named(fit, rng, tmp_path):
+    X = rng.standard_normal((40, 4))
+    X[:, 1] = X[::2, 2] = np.nan
+    lacks = "which lacks 40 of 40 values, or fill the missing values"
+    with pytest.raises(ShapeError, match=f"leave out column 1, {lacks}"):
+        fit(X)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame.to_parquet(tmp_path / "t.parquet")
+    for table in (frame, tmp_path / "t.parquet"):
+        with pytest.raises(ShapeError, match=f"leave out column 'b', {lacks}"):
+            fit(table)
+    X[:, 1] = np.where(np.isnan(X[:, 2]), 1.0, np.nan)
+    with pytest.raises(ShapeError, match="leave out columns 1, 2, which lack 20 of 40 values"):
+        fit(X)
+
+
+@pytest.mark.parametrize(
+    ("n", "left", "weight", "message"),
+    [
+        (10, 1, 1.0, "1 of 10 rows are left after dropping"),
+        (1, 0, 1.0, "0 of 1 rows are left after dropping"),
+        (10, 2, 0.25, "a sum of weights above 1, got 0.5 over 2 rows"),
+    ],
+)
+def test_rows_that_are_left_are_counted(rng, n, left, weight, message):
+    X = rng.standard_normal((n, 3))
+    X[left:, 2] = np.nan
+    with pytest.raises(ShapeError, match=message):
+        PCA(1, missing="drop").fit(X, sample_weight=np.full(n, weight))
+
+
+def test_such_columns_are_named_from_the_first_rows_of_a_source(rng, tmp_path):
+    X = rng.standard_normal((5_000, 400))
+    X[:, 7] = np.nan
+    np.save(tmp_path / "t.npy", X)
+    match = r"leave out column 7, which lacks ([\d,]+) of the first \1 values, or fill"
+    with pytest.raises(ShapeError, match=match):
+        PCA(2, missing="drop").fit(read_table(tmp_path / "t.npy"))
+    with pytest.raises(ShapeError, match="fill the missing values, or leave out the columns"):
+        PCA(2, missing="drop").fit(sp.csr_array(X))
 
 
 @pytest.mark.parametrize("solver", ["auto", "covariance_eigh", "full", "lanczos", "randomized"])

@@ -217,9 +217,20 @@ def convert_text_column(
             f"the number {cells[written[0]]!r} is written as text ({len(written)} such "
             f"{'cell' if len(written) == 1 else 'cells'} in the column)",
             "Codes such as postcodes often look like this. Turn the column into numbers if it "
-            "holds quantities, or leave it out.",
+            "holds quantities, or leave it out."
+            if origin.file is None
+            else hint_on_codes(column),
         )
     return np.array(numbers_read, dtype=np.float64)
+
+
+def hint_on_codes(column: str) -> str:
+    """Hint on a column of a file whose numbers are written as codes are."""
+    return (
+        f"Codes such as postcodes are not quantities: exclude=[{column!r}] leaves the column out, "
+        f"id_column={column!r} names the rows by it. If it holds quantities, name it among the "
+        "columns=."
+    )
 
 
 def shortened(shown: str) -> str:

@@ -111,7 +111,9 @@ def plain_array(array: pa.Array) -> pa.Array:
 
 
 def id_array(array: pa.Array) -> pa.Array:
-    """Convert the cells of an id column as ``plain_array`` does, but keep bytes."""
+    """Convert the cells of an id column as ``plain_array`` does, but keep bytes; UUIDs to text."""
+    if isinstance(array.type, pa.UuidType):
+        return pa.array([None if x is None else str(x) for x in array.to_pylist()], pa.string())
     if isinstance(array.type, pa.BaseExtensionType):
         return id_array(array.storage)
     tests = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary)

@@ -41,10 +41,12 @@ from princomp.io.readers.left_out import (
 from princomp.io.readers.number_text import PLAIN
 from princomp.io.readers.reader_errors import malformed, no_rows_error, reading
 from princomp.io.readers.row_names import (
-    counter_notes,
     counting_notes,
     find_id_column,
+    has_identifier_name,
     id_candidates,
+    identifier_notes,
+    note_on_identifiers,
 )
 from princomp.io.readers.source import (
     Chunk,
@@ -64,6 +66,8 @@ NUMBERS_PER_DECODED_BATCH = 2**21
 MIN_NUMBERS_PER_BATCH = 2**16
 # Rows from which a column of text is judged to hold numbers or not.
 INSPECTED_ROWS = 2**14
+# Starts of the names of integer types.
+_INTEGERS = ("int", "uint")
 # The format in messages about damaged files.
 KIND = "a table of Arrow or Parquet"
 
@@ -216,6 +220,10 @@ class ColumnarSource(Source):
             raise no_numbers_error(found, self.row_origin)
         self._set_kinds()
         self.notes = (*self.notes, *left_out_notes(found), *self._notes_on_named())
+        if not requested and not self._of_model:
+            first = next(iter(self._types))  # was checked with its cells
+            integers = [n for n in self.columns if n != first and kinds[n].startswith(_INTEGERS)]
+            self.notes += note_on_identifiers([n for n in integers if has_identifier_name(n)])
         # Text columns that were not requested are kept only if empty, so they do not count.
         used = {kinds[name] for name in self.columns if requested or name not in unclear}
         self.dtype = np.dtype(np.float32 if used == {"float"} else np.float64)
@@ -335,7 +343,7 @@ class ColumnarSource(Source):
         if not self._of_model:
             of_rows = notes_on_rows(converted, frame)
             if not self._choice.requested:
-                of_rows += counter_notes(converted, next(iter(self._types)))
+                of_rows += identifier_notes(converted, next(iter(self._types)))
         notes = (*self.notes, *converted.notes, *of_rows)
         converted.notes = (*notes, *self._notes_on_named())
         return converted

@@ -29,10 +29,10 @@ from princomp.io.readers.missing_codes import code_notes
 from princomp.io.readers.number_text import Unit
 from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.row_names import (
-    counter_notes,
     counting_notes,
     find_id_column,
     id_candidates,
+    identifier_notes,
 )
 from princomp.io.readers.rows_at_end import empty_rows_at_end, skipped_notes
 from princomp.io.readers.source import TableSource
@@ -167,7 +167,7 @@ def _notes_on_numbers(
     if selection.find_ids and others and first == dialect.names[0]:
         notes += counting_notes(first, converted.data[:, 0])
     if not dialect.of_model:
-        notes += counter_notes(converted, dialect.names[0])
+        notes += identifier_notes(converted, dialect.names[0])
         notes += quoted_notes(dialect, columns)
     return notes
 

@@ -13,7 +13,11 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as compute
 
-from princomp.io.readers.cells import may_have_lost_digits, not_numeric_error
+from princomp.io.readers.cells import (
+    hint_on_codes,
+    may_have_lost_digits,
+    not_numeric_error,
+)
 from princomp.io.readers.columns import Choice, Origin
 from princomp.io.readers.delimited_parse import Reader, are_integers
 from princomp.io.readers.delimited_text import Dialect
@@ -202,10 +206,7 @@ def _refuse_codes(reader: Reader, names: Sequence[str], rows: int) -> None:
             noun = "cell" if count == 1 else "cells"
             problem = f"{cells[row].as_py().strip()!r} begins with 0, as codes do "
             problem += f"({count:,} such {noun} in the column)"
-            hint = f"Codes such as postcodes are not quantities: exclude=[{name!r}] leaves the "
-            hint += f"column out, id_column={name!r} names the rows by it. If it holds quantities, "
-            hint += "name it among the columns=."
-            raise reader.dialect.origin.cell_error(name, row, problem, hint)
+            raise reader.dialect.origin.cell_error(name, row, problem, hint_on_codes(name))
 
 
 def _may_have_codes(dialect: Dialect) -> bool:

@@ -110,6 +110,11 @@ _HINTS = {
     "x.h5::X. For others, give scipy.io.loadmat(path)['X'] in Python, or in MATLAB "
     "writematrix(X, 'x.csv').",
     **dict.fromkeys(
+        (".db", ".db3", ".duckdb", ".sqlite", ".sqlite3"),
+        "Save the table of the database as CSV or Parquet; or give a function in Python that reads "
+        "it in batches: lambda: pandas.read_sql(query, connection, chunksize=10_000).",
+    ),
+    **dict.fromkeys(
         (".svm", ".libsvm", ".svmlight"),
         "Give sklearn.datasets.load_svmlight_file(path)[0], a sparse matrix.",
     ),

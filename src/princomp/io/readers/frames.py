@@ -48,9 +48,9 @@ from princomp.io.readers.left_out import (
 from princomp.io.readers.missing_codes import code_notes
 from princomp.io.readers.reader_errors import NO_ROWS_HINT
 from princomp.io.readers.row_names import (
-    counter_notes,
     drop_call,
     has_index_name,
+    identifier_notes,
     without_row_numbers,
 )
 from princomp.io.readers.rows_at_end import totals_note
@@ -204,7 +204,7 @@ def from_frame(
         table.columns = None  # as scikit-learn treats such a frame
     elif find_ids and not (of_model or choice.requested):
         leave_out = partial(drop_call, pandas=eager.implementation.is_pandas())
-        table.notes += counter_notes(table, names[0], leave_out)
+        table.notes += identifier_notes(table, names[0], leave_out)
     return table
 
 

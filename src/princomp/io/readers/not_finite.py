@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from princomp.errors import NotFiniteError, counted
+from princomp.errors import NotFiniteError, ShapeError, counted
 from princomp.io.readers.columns import Origin, RowPlace, listed
-from princomp.io.readers.source import Source
+from princomp.io.readers.source import RowData, Source
 from princomp.summaries import first_not_finite
 
 FILL_HINT = (
@@ -116,6 +116,33 @@ def hint_for_missing(
     first = f"leave out the empty {'column' if empty.size == 1 else 'columns'} {names}"
     others = np.count_nonzero(missing) > empty.size * len(values)
     return f"{first}; for other missing cells, {hint}" if others else first
+
+
+def few_rows_left_error(
+    data: RowData, columns: tuple[str, ...] | None, left: int, n: int
+) -> ShapeError:
+    """Error for a table of which fewer than two rows are complete.
+
+    The hint names the columns with most missing cells; those of a source are sought in its first
+    rows.
+    """
+    rows, first = data, ""
+    if isinstance(data, Source):
+        rows, first = next(data.chunks()).data if data.repeatable else None, "the first "
+    hint = "fill the missing values, or leave out the columns that hold them"
+    if isinstance(rows, np.ndarray):
+        missing = np.isnan(rows).sum(axis=0)
+        most = int(missing.max())
+        worst = np.flatnonzero(missing == most)
+        names = listed(str(j if columns is None else repr(columns[j])) for j in worst)
+        which, lack = ("column", "lacks") if worst.size == 1 else ("columns", "lack")
+        values = f"{most:,} of {first}{counted(len(rows), 'value')}"
+        hint = f"leave out {which} {names}, which {lack} {values}, or fill the missing values"
+    return ShapeError(
+        f"{left} of {n} rows are left after dropping those with missing values; a variance needs "
+        "at least 2",
+        hint=hint,
+    )
 
 
 def _hint_on_last_rows(data: Any, origin: Origin | None) -> str | None:

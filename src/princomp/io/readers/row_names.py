@@ -1,7 +1,8 @@
-"""Columns that name or number the rows, and the notes on them.
+"""Columns that name, number or identify the rows, and the notes on them.
 
 The first column of a frame *numbers* the rows if its name says so, such as "id"; it *counts* them
-if its cells are 0, 1, … or 1, 2, …, regardless of its name.
+if its cells are 0, 1, … or 1, 2, …, regardless of its name. Any column is an *identifier* if its
+name says so, such as "customer_id", and its cells are whole numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.io.readers.columns import Choice, Selection
+from princomp.io.readers.columns import Choice, Selection, listed
 from princomp.io.readers.date_numbers import date_pattern, has_time_name, trend
 from princomp.io.readers.left_out import Series, WarningNote
 from princomp.io.readers.number_text import NumberFormat, are_mostly_quantities
@@ -38,10 +39,19 @@ MIN_ROWS = 3
 _MIN_COUNTED_ROWS = 5
 # Smallest share of text in a column of names: a vocabulary may have the words "nan" and "0.5".
 _MIN_TEXTS = 0.95
-# Fewest rows per repeated cell for a note that a column may be meant to name the rows.
-_MIN_ROWS_PER_REPEATED = 10
+# Fewest rows per repeated or empty cell for a note that a column may be meant to name the rows.
+_MIN_ROWS_PER_UNUSABLE = 10
 # Fewest rows for a first column in other equal steps.
 _MIN_STEPPED_ROWS = 8
+# Ends of names such as customer_id, CustomerID, order.key and zip_code, but not of paid.
+_IDENTIFIER = re.compile(
+    r"(?:\b|_)(?i:code|guid|id|pk|postcode|uuid|zip|zipcode)\Z|[\W_](?i:key)\Z"
+    r"|[a-z0-9](?:Code|ID|Id|Key)\Z"
+)
+# Ends of names such as order_no and InvoiceNumber, which are also those of counts.
+_NUMBER = re.compile(r"[\W_](?i:no|nr|num|number)\Z|[a-z0-9](?:No|Nr|Num|Number)\Z")
+_IS_IDENTIFIER = "is named like an identifier or code, holds whole numbers"
+_ARE_IDENTIFIERS = "are named like identifiers or codes, hold whole numbers"
 
 
 def are_row_numbers(cells: Sequence[Any] | NDArray[Any]) -> bool:
@@ -71,15 +81,39 @@ def _rise_in_equal_steps(cells: NDArray[Any]) -> bool:
     return bool(is_rounded and expected[1] - expected[0] > 1e3 * rounding)
 
 
+def has_identifier_name(name: str) -> bool:
+    """Whether a column has a name of identifiers or codes, such as "customer_id"."""
+    return _IDENTIFIER.search(name) is not None
+
+
+def _is_identifier(name: str, cells: NDArray[Any]) -> bool:
+    """Whether a column has a name of identifiers, and its cells are whole numbers or missing.
+
+    If the name may also be that of a count, such as "order_no", all numbers must differ.
+    """
+    must_differ = not has_identifier_name(name)
+    if must_differ and (len(cells) < _MIN_STEPPED_ROWS or not _NUMBER.search(name)):
+        return False
+    known = cells[~np.isnan(cells)]
+    if not known.size or (known != np.trunc(known)).any():
+        return False
+    return not must_differ or len(np.unique(known)) == len(known)
+
+
+def exclude_option(names: Iterable[str]) -> str:
+    """Return the option of ``read_table`` that leaves columns out."""
+    return f"exclude=[{listed(map(repr, names))}]"
+
+
 def counting_notes(
     name: str, cells: NDArray[Any], *, may_count: bool = True, leave_out: str = ""
 ) -> tuple[WarningNote, ...]:
-    """Note on a first column that is analysed and goes up in equal steps, or holds dates.
+    """Note on a first column that is analysed and goes up in equal steps, or is an identifier.
 
-    Without ``may_count``, only dates and times are looked for. ``leave_out`` is what leaves the
-    column out of a frame.
+    Or holds dates; without ``may_count``, only dates and times are looked for. ``leave_out`` is
+    what leaves the column out of a frame.
     """
-    advice = f": leave it out with {leave_out or f'exclude=[{name!r}]'}"
+    advice = f": leave it out with {leave_out or exclude_option([name])}"
     if may_count and are_row_numbers(cells):
         what, advice = f"counts the rows from {cells[0]:.0f}", ""
     elif (
@@ -96,29 +130,48 @@ def counting_notes(
         what = f"goes up in equal steps from {cells[0]:.6g}"
     elif has_time_name(name) and (goes := trend(cells)) is not None:
         what = f"only {goes}, as times do,"
+    elif may_count and _is_identifier(name, cells):
+        what = _IS_IDENTIFIER
     else:
         return ()
     return (WarningNote(f"{name!r}, the first column, {what} and is analysed{advice}"),)
 
 
-def counter_notes(
-    table: TableSource, first: str, leave_out: Callable[[str], str] = "exclude=[{!r}]".format
+def identifier_notes(
+    table: TableSource, first: str, leave_out: Callable[[list[str]], str] = exclude_option
 ) -> tuple[WarningNote, ...]:
-    """Note on columns that count the rows of a table from 0 or 1, as identifiers do.
+    """Note on columns that count the rows of a table from 0 or 1, and on identifiers.
 
     Not on column ``first``, which :func:`counting_notes` checks. ``leave_out`` returns what leaves
-    a column out.
+    columns out.
     """
-    data, notes = table.data, []
+    names, data, notes = table.columns or (), table.data, []
+    counters: set[str] = set()
     if len(data) >= _MIN_STEPPED_ROWS:
         start = data[0]
         may_count = ((start == 0) | (start == 1)) & (data[-1] == start + len(data) - 1)
         for j in np.flatnonzero(may_count):
-            name = (table.columns or ())[j]
-            if name != first and _go_up_by_one(data[:, j]):
-                counts = f"{name!r} counts the rows from {start[j]:.0f} and is analysed"
-                notes.append(WarningNote(f"{counts}: leave it out with {leave_out(name)}"))
-    return tuple(notes)
+            if names[j] != first and _go_up_by_one(data[:, j]):
+                counters.add(names[j])
+                counts = f"{names[j]!r} counts the rows from {start[j]:.0f} and is analysed"
+                notes.append(WarningNote(f"{counts}: leave it out with {leave_out([names[j]])}"))
+    may_be_whole = np.flatnonzero(~(np.floor(data[0]) < data[0]))  # rejects most columns quickly
+    others = [j for j in may_be_whole if names[j] != first and names[j] not in counters]
+    identifiers = [names[j] for j in others if _is_identifier(names[j], data[:, j])]
+    return (*notes, *note_on_identifiers(identifiers, leave_out))
+
+
+def note_on_identifiers(
+    names: list[str], leave_out: Callable[[list[str]], str] = exclude_option
+) -> tuple[WarningNote, ...]:
+    """Note on columns that are identifiers and are analysed."""
+    if not names:
+        return ()
+    if len(names) == 1:
+        problem = f"{names[0]!r} {_IS_IDENTIFIER} and is analysed: leave it out"
+    else:
+        problem = f"{listed(map(repr, names))} {_ARE_IDENTIFIERS} and are analysed: leave them out"
+    return (WarningNote(f"{problem} with {leave_out(names)}"),)
 
 
 def has_index_name(label: object) -> bool:
@@ -157,15 +210,15 @@ def without_row_numbers(first: Series, choice: Choice) -> tuple[Choice, tuple[Wa
     if has_index_name(label) and is_integer:
         choice = replace(choice, names=choice.names[1:])
         return choice, (row_numbers_note(label, has_index=pandas),)
-    cells, without = first.to_numpy(), drop_call(label, pandas=pandas)
+    cells, without = first.to_numpy(), drop_call([label], pandas=pandas)
     if has_index_name(label):
         return choice, _whole_numbers_note(label, cells, without)
     return choice, counting_notes(label, cells, may_count=is_integer, leave_out=without)
 
 
-def drop_call(label: str, *, pandas: bool) -> str:
-    """Return the call that leaves a column out of a frame."""
-    return f"frame.drop({'columns=' if pandas else ''}[{label!r}])"
+def drop_call(labels: Iterable[str], *, pandas: bool) -> str:
+    """Return the call that leaves columns out of a frame."""
+    return f"frame.drop({'columns=' if pandas else ''}[{listed(map(repr, labels))}])"
 
 
 def _whole_numbers_note(label: str, values: NDArray[Any], without: str) -> tuple[WarningNote, ...]:
@@ -216,8 +269,8 @@ def find_id_column(
     texts = [name for name in table.column_names if _is_text(table, name, number_format)]
     if len(table) < MIN_ROWS:  # in a few rows, any text may differ
         texts = [name for name in texts if name == first]
-    repeated = {name: _repeated_cells(table.column(name)) for name in texts}
-    unique = [name for name in texts if not repeated[name]]
+    unusable = {name: _unusable_cells(table.column(name)) for name in texts}
+    unique = [name for name in texts if not unusable[name]]
     # Dates and times name rows only if nothing else does.
     heads = {name: table.column(name)[:100].to_pylist() for name in unique}
     named = [name for name in unique if not are_dates(heads[name])]
@@ -230,7 +283,7 @@ def find_id_column(
     elif is_numbered:
         name, why = first, f"which counts them from {str(first_cells[0]).strip()}"
     else:
-        return choice, [] if unique else _almost_unique_notes(repeated, len(table))
+        return choice, [] if unique else _almost_unique_notes(unusable, len(table))
     # A first column that counts the rows is left out, even if another one names them.
     counted = is_numbered and name != first
     without = {name, first} if counted else {name}
@@ -257,21 +310,25 @@ def find_id_column(
     return replace(choice, names=names, id_column=name), notes
 
 
-def _repeated_cells(column: pa.ChunkedArray) -> Counter[str]:
-    """The cells that occur again in later rows, and in how many."""
-    cells = Counter(column.to_pylist())
+def _unusable_cells(column: pa.ChunkedArray) -> Counter[str]:
+    """The cells of a column that name no row: repeated and empty ones, and how many there are."""
+    cells = Counter(cell or "" for cell in column.to_pylist())
+    empty = cells.pop("", 0)
     cells.subtract(set(cells))
-    return +cells
+    return +cells + Counter({"": empty})
 
 
-def _almost_unique_notes(repeated: dict[str, Counter[str]], rows: int) -> list[str]:
-    """Note on the first column of text that is unique but for a few repeated cells."""
-    for name, cells in repeated.items():
-        if _MIN_ROWS_PER_REPEATED * cells.total() <= rows:
+def _almost_unique_notes(unusable: dict[str, Counter[str]], rows: int) -> list[str]:
+    """Note on the first column of text that names all but a few rows."""
+    for name, cells in unusable.items():
+        if _MIN_ROWS_PER_UNUSABLE * cells.total() <= rows:
             cell, times = cells.most_common(1)[0]
-            often = "twice" if times == 1 else f"{times + 1} times"
+            if cell:
+                why = f"{cell!r} occurs {'twice' if times == 1 else f'{times + 1} times'}"
+            else:
+                why = "one cell is empty" if times == 1 else f"{times} cells are empty"
             return [
-                f"column {name!r} does not name the rows, because {cell!r} occurs {often}; "
+                f"column {name!r} does not name the rows, because {why}; "
                 f"id_column={name!r} names them by it"
             ]
     return []
@@ -284,14 +341,11 @@ def _has_fractions(cells: Sequence[str | None], number_format: NumberFormat) -> 
 
 
 def _is_text(table: pa.Table, name: str, number_format: NumberFormat) -> bool:
-    """Whether a column holds text, without empty cells, that may name the rows."""
-    column = table.column(name)
-    head = column[:100].to_pylist()
-    if not head or not all(head):
+    """Whether a column holds text that may name the rows; a few cells may be empty."""
+    head = [cell for cell in table.column(name)[:100].to_pylist() if cell]
+    if not head:
         return False
     if sum(map(number_format.is_text, head)) < _MIN_TEXTS * len(head):
         return False
     # Cells such as "12 kg", "1,5" and "5/60" are meant as numbers; 31.1.2024 only looks like one.
-    if are_mostly_quantities(head) and not all(map(_DATE_OR_TIME.match, head)):
-        return False
-    return not any(cell is None or cell == "" for cell in column.to_pylist())
+    return not are_mostly_quantities(head) or all(map(_DATE_OR_TIME.match, head))

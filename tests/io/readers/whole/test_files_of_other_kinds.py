@@ -57,6 +57,20 @@ def test_the_hint_on_a_folder_names_the_tables_in_it(tmp_path, name):
     assert open_files([hint.split("'")[1]]).file == str(file)
 
 
+def test_values_in_names_of_folders_are_not_columns(tmp_path):
+    file = tmp_path / "year=2020" / "1.parquet"
+    file.parent.mkdir()
+    pd.DataFrame({"a": [1.0, 2], "b": [3.0, 5]}).to_parquet(file)
+    hint = refused(ColumnError, file, columns=["a", "year"]).hint
+    assert hint == "Values in the names of folders are not read: year=2020. There are: a, b."
+
+
+@pytest.mark.parametrize("name", ["x.db", "x.sqlite3", "x.DuckDB"])
+def test_the_hint_on_a_database_says_how_to_read_it(tmp_path, name):
+    (tmp_path / name).write_bytes(b"SQLite format 3")
+    assert "pandas.read_sql(query, connection" in refused(ParameterError, tmp_path / name).hint
+
+
 @pytest.mark.parametrize("name", ["s3://bucket/x.parquet", "gs://b/*.csv", "https://a.org/x.csv"])
 def test_a_url_is_refused(name):
     for given in (name, Path(name)):
@@ -142,7 +156,9 @@ def test_columnar_files_follow_the_same_rules(tmp_path, name):
     error = refused(NotNumericError, path)
     assert error.place == {"file": str(path), "column": "a", "row": 2}
     save(pa.table({"zip": ["01234", "99999"], "x": [1.0, 2.0]}), path)
-    assert "written as text" in str(refused(NotNumericError, path))
+    error = refused(NotNumericError, path)
+    assert "written as text" in str(error)
+    assert "exclude=['zip'] leaves the column out, id_column='zip' names the rows" in error.hint
     assert read_whole(path, columns=["zip"]).data[:, 0].tolist() == [1234, 99999]
     save(pa.table({"a": pa.array([], pa.float64())}), path)
     assert "no rows" in str(refused(NoRowsError, path))

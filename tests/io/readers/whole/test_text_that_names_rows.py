@@ -44,6 +44,23 @@ def test_a_note_gives_a_cell_for_which_a_column_does_not_name_the_rows(
         assert list(read.ids) == list(table["Date"])
 
 
+@pytest.mark.parametrize(("empty", "why"), [(1, "one cell is empty"), (2, "2 cells are empty")])
+@pytest.mark.parametrize("first", [0, 5])
+def test_a_note_says_if_a_column_does_not_name_the_rows_for_empty_cells(
+    tmp_path, empty, why, first
+):
+    table = table_of([f"k{i}" for i in range(20)])
+    table.loc[first : first + empty - 1, "Date"] = None
+    table.to_csv(tmp_path / "t.csv", index=False)
+    table.to_parquet(tmp_path / "t.parquet", index=False)
+    note = f"column 'Date' does not name the rows, because {why}; id_column='Date' names them by it"
+    for name in ("t.csv", "t.parquet"):
+        assert note in read_table(tmp_path / name).notes
+    table.loc[:5, "Date"] = None
+    table.to_csv(tmp_path / "t.csv", index=False)
+    assert not any("name the rows" in note for note in read_table(tmp_path / "t.csv").notes)
+
+
 def test_groups_cause_no_such_note(tmp_path):
     table = table_of(["u", "v"] * 10)
     for rows in (table, table_of([*map(str, DAYS[:16]), *"uuuu"]), table_of(["u", "v", "u"])):
