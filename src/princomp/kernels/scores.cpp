@@ -13,22 +13,25 @@ namespace {
 
 // Rows that are multiplied together: each value of an axis serves all of them.
 constexpr int ROWS = princomp_sizes::score_rows;
-// Vectors of an axis block: ROWS times as many sums, and the vectors, fill the registers.
-constexpr int MAX_VECTORS = PRINCOMP_REGISTERS >= 32 ? 3 : 1;
+// Most vectors of axes at a time, and rows whose sums with so many vectors fit in the registers.
+constexpr int MAX_VECTORS = PRINCOMP_REGISTERS >= 32 ? 3 : 2;
+constexpr int rows_at_once(int wide) {
+    return PRINCOMP_REGISTERS >= 32 || wide == 1 ? ROWS : ROWS / 2;
+}
 
 // Bytes of a row up to which centred rows are so far apart that their places are known here: eight
 // others do not fit the registers.
 constexpr index KNOWN_ROW_BYTES = princomp_sizes::score_row_bytes;
 
-// `wide` vectors of scores of ROWS centred rows, `count` of them stored. The rows are
+// `wide` vectors of scores of `tall` centred rows, `count` of them stored. The rows are
 // `known_length` numbers apart, or p where that is zero.
-template <class T, int bytes, int wide, index known_length>
+template <class T, int bytes, int wide, int tall, index known_length>
 void block(const T *rows, index p, const T *axes, index padded, T *out, index k, index columns,
            int count, const char *ahead, index line) {
     typedef typename Vector<T, bytes>::type V;
     constexpr index lanes = bytes / index(sizeof(T));
     const index row_step = known_length ? known_length : p;
-    V sums[ROWS][wide] = {};
+    V sums[tall][wide] = {};
     for (index j = 0; j < p; ++j, ahead += line) {
         __builtin_prefetch(ahead, 0, 2);
         V values[wide];
@@ -36,7 +39,7 @@ void block(const T *rows, index p, const T *axes, index padded, T *out, index k,
         for (int v = 0; v < wide; ++v)
             values[v] = load<V>(axes + j * padded + v * lanes);
 #pragma GCC unroll 8
-        for (int i = 0; i < ROWS; ++i) {
+        for (int i = 0; i < tall; ++i) {
             const T one = rows[i * row_step + j];
 #pragma GCC unroll 8
             for (int v = 0; v < wide; ++v)
@@ -55,6 +58,18 @@ void block(const T *rows, index p, const T *axes, index padded, T *out, index k,
         }
 }
 
+// `wide` vectors of scores of ROWS centred rows, as many at a time as fit in the registers.
+template <class T, int bytes, int wide, index known_length>
+void blocks(const T *rows, index p, const T *axes, index padded, T *out, index k, index columns,
+            int count, const char *ahead, index line) {
+    constexpr int tall = rows_at_once(wide);
+    const index row_step = known_length ? known_length : p;
+    for (int i = 0; i < count; i += tall, line = 0)
+        block<T, bytes, wide, tall, known_length>(rows + i * row_step, p, axes, padded, out + i * k,
+                                                  k, columns, count - i < tall ? count - i : tall,
+                                                  ahead, line);
+}
+
 template <class T, int bytes, index known_length>
 int scores(const T *x, index m, index p, index stride, const T *high, const T *low, const T *axes,
            index k, index padded, T *buffer, T *out) {
@@ -71,19 +86,20 @@ int scores(const T *x, index m, index p, index stride, const T *high, const T *l
         // The next rows come from memory while these are multiplied.
         const char *ahead = reinterpret_cast<const char *>(x + (row + count) * stride);
         const bool prefetch_next = row + 2 * ROWS <= m && ROWS * index(sizeof(T)) <= LINE;
-        for (index c = 0; c < padded; c += MAX_VECTORS * lanes) {
+        for (index c = 0; c < k; c += MAX_VECTORS * lanes) {
             const T *some = axes + c;
             T *to = out + row * k + c;
-            const index vectors = (padded - c) / lanes, line = prefetch_next && c == 0 ? LINE : 0;
-#define PRINCOMP_BLOCK(wide)                                                                       \
-    block<T, bytes, wide, known_length>(buffer, p, some, padded, to, k, k - c, count, ahead, line)
+            const index vectors = (k - c + lanes - 1) / lanes;
+            const index line = prefetch_next && c == 0 ? LINE : 0;
+#define PRINCOMP_BLOCKS(wide)                                                                      \
+    blocks<T, bytes, wide, known_length>(buffer, p, some, padded, to, k, k - c, count, ahead, line)
             if (MAX_VECTORS >= 3 && vectors >= 3)
-                PRINCOMP_BLOCK((MAX_VECTORS >= 3 ? 3 : 1));
-            else if (MAX_VECTORS >= 2 && vectors == 2)
-                PRINCOMP_BLOCK((MAX_VECTORS >= 2 ? 2 : 1));
+                PRINCOMP_BLOCKS((MAX_VECTORS >= 3 ? 3 : 1));
+            else if (vectors >= 2)
+                PRINCOMP_BLOCKS(2);
             else
-                PRINCOMP_BLOCK(1);
-#undef PRINCOMP_BLOCK
+                PRINCOMP_BLOCKS(1);
+#undef PRINCOMP_BLOCKS
         }
     }
     return PRINCOMP_DONE;

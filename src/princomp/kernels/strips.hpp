@@ -22,8 +22,12 @@ template <class T> constexpr index TILE = TILE_BYTES / index(sizeof(T));
 constexpr index CHUNK_ROWS = 512;
 // Sums that do not wait for one another, as each waits for its products.
 constexpr int INDEPENDENT_SUMS = 4;
-// Vectors that eight sums, or eight rows of y, of each fit in the registers.
-constexpr int MAX_VECTORS = PRINCOMP_REGISTERS >= 32 ? 3 : 1;
+// Most vectors of columns at a time, and rows whose sums, or values of y, with so many vectors fit
+// in the registers: two vectors of four rows take fewer loads than one of eight.
+constexpr int MAX_VECTORS = PRINCOMP_REGISTERS >= 32 ? 3 : 2;
+constexpr int rows_at_once(int wide) {
+    return PRINCOMP_REGISTERS >= 32 || wide == 1 ? ROWS : ROWS / 2;
+}
 
 // What will be read soon: called for while a strip is multiplied, a line of each row at a time.
 // Asked for at once, its lines would wait for each other.
@@ -119,13 +123,15 @@ template <class T> struct PanelPrefetch {
     }
 };
 
-// y (ROWS, padded) += strip (ROWS, width) · q (width, padded), for `wide` vectors of columns.
-template <class T, int bytes, int wide>
-void forward(const T *strip, index width, const T *q, T *y, index padded, Prefetch<T> ahead) {
+// y (tall, padded) += strip (tall, width) · q (width, padded), for `wide` vectors of columns. Not
+// inlined, like backward_some, or 16 registers are too few: values then wait in memory.
+template <class T, int bytes, int wide, int tall>
+__attribute__((noinline)) void forward_some(const T *strip, index width, const T *q, T *y,
+                                            index padded, Prefetch<T> ahead) {
     typedef typename Vector<T, bytes>::type V;
     constexpr index lanes = bytes / index(sizeof(T));
-    V sums[ROWS][wide];
-    for (int i = 0; i < ROWS; ++i)
+    V sums[tall][wide];
+    for (int i = 0; i < tall; ++i)
         for (int v = 0; v < wide; ++v)
             sums[i][v] = load<V>(y + i * padded + v * lanes);
     for (index j = 0; j < width;) {
@@ -136,7 +142,7 @@ void forward(const T *strip, index width, const T *q, T *y, index padded, Prefet
             for (int v = 0; v < wide; ++v)
                 values[v] = load<V>(q + j * padded + v * lanes);
 #pragma GCC unroll 8
-            for (int i = 0; i < ROWS; ++i) {
+            for (int i = 0; i < tall; ++i) {
                 const T one = strip[i * TILE<T> + j];
 #pragma GCC unroll 8
                 for (int v = 0; v < wide; ++v)
@@ -144,16 +150,25 @@ void forward(const T *strip, index width, const T *q, T *y, index padded, Prefet
             }
         }
     }
-    for (int i = 0; i < ROWS; ++i)
+    for (int i = 0; i < tall; ++i)
         for (int v = 0; v < wide; ++v)
             store(y + i * padded + v * lanes, sums[i][v]);
 }
 
-// Some columns: z (count, padded) += stripᵀ (count, ROWS) · values (ROWS). Inlined, or the values
+// y (ROWS, padded) += strip (ROWS, width) · q (width, padded), for `wide` vectors of columns.
+template <class T, int bytes, int wide>
+void forward(const T *strip, index width, const T *q, T *y, index padded, Prefetch<T> ahead) {
+    constexpr int tall = rows_at_once(wide);
+    for (int i = 0; i < ROWS; i += tall, ahead.x = nullptr)
+        forward_some<T, bytes, wide, tall>(strip + i * TILE<T>, width, q, y + i * padded, padded,
+                                           ahead);
+}
+
+// Some columns: z (count, padded) += stripᵀ (count, tall) · values (tall). Inlined, or the values
 // would leave the registers.
-template <class T, class V, int wide, int count>
+template <class T, class V, int wide, int tall, int count>
 inline __attribute__((always_inline)) void
-add_columns(const T *strip, const V (&values)[ROWS][wide], T *z, index padded) {
+add_columns(const T *strip, const V (&values)[tall][wide], T *z, index padded) {
     constexpr index lanes = sizeof(V) / sizeof(T);
     V sums[count][wide];
 #pragma GCC unroll 8
@@ -162,7 +177,7 @@ add_columns(const T *strip, const V (&values)[ROWS][wide], T *z, index padded) {
         for (int v = 0; v < wide; ++v)
             sums[j][v] = load<V>(z + j * padded + v * lanes);
 #pragma GCC unroll 8
-    for (int i = 0; i < ROWS; ++i)
+    for (int i = 0; i < tall; ++i)
 #pragma GCC unroll 8
         for (int j = 0; j < count; ++j) {
             const T one = strip[i * TILE<T> + j];
@@ -177,14 +192,15 @@ add_columns(const T *strip, const V (&values)[ROWS][wide], T *z, index padded) {
             store(z + j * padded + v * lanes, sums[j][v]);
 }
 
-// z (width, padded) += stripᵀ (width, ROWS) · y (ROWS, padded).
-template <class T, int bytes, int wide>
-void backward(const T *strip, index width, const T *y, T *z, index padded, Prefetch<T> ahead) {
+// z (width, padded) += stripᵀ (width, tall) · y (tall, padded), for `wide` vectors of columns.
+template <class T, int bytes, int wide, int tall>
+__attribute__((noinline)) void backward_some(const T *strip, index width, const T *y, T *z,
+                                             index padded, Prefetch<T> ahead) {
     typedef typename Vector<T, bytes>::type V;
     constexpr index lanes = bytes / index(sizeof(T));
     constexpr int count = wide < INDEPENDENT_SUMS / 2 ? INDEPENDENT_SUMS : 2;
-    V values[ROWS][wide];
-    for (int i = 0; i < ROWS; ++i)
+    V values[tall][wide];
+    for (int i = 0; i < tall; ++i)
         for (int v = 0; v < wide; ++v)
             values[i][v] = load<V>(y + i * padded + v * lanes);
     index j = 0;
@@ -192,10 +208,19 @@ void backward(const T *strip, index width, const T *y, T *z, index padded, Prefe
         ahead.prefetch(j);
         const index stop = j + ahead.line < width ? j + ahead.line : width;
         for (; j + count <= stop; j += count)
-            add_columns<T, V, wide, count>(strip + j, values, z + j * padded, padded);
+            add_columns<T, V, wide, tall, count>(strip + j, values, z + j * padded, padded);
     }
     for (; j < width; ++j)
-        add_columns<T, V, wide, 1>(strip + j, values, z + j * padded, padded);
+        add_columns<T, V, wide, tall, 1>(strip + j, values, z + j * padded, padded);
+}
+
+// z (width, padded) += stripᵀ (width, ROWS) · y (ROWS, padded), for `wide` vectors of columns.
+template <class T, int bytes, int wide>
+void backward(const T *strip, index width, const T *y, T *z, index padded, Prefetch<T> ahead) {
+    constexpr int tall = rows_at_once(wide);
+    for (int i = 0; i < ROWS; i += tall, ahead.x = nullptr)
+        backward_some<T, bytes, wide, tall>(strip + i * TILE<T>, width, y + i * padded, z, padded,
+                                            ahead);
 }
 
 #define PRINCOMP_GROUPS(call, strip, width, one, other, next)                                      \
@@ -204,8 +229,8 @@ void backward(const T *strip, index width, const T *y, T *z, index padded, Prefe
         if (MAX_VECTORS >= 3 && left >= 3 && left != 4) {                                          \
             call<T, bytes, MAX_VECTORS >= 3 ? 3 : 1>(strip, width, one, other, padded, next);      \
             c += 3 * lanes;                                                                        \
-        } else if (MAX_VECTORS >= 2 && left >= 2) {                                                \
-            call<T, bytes, MAX_VECTORS >= 2 ? 2 : 1>(strip, width, one, other, padded, next);      \
+        } else if (left >= 2) {                                                                    \
+            call<T, bytes, 2>(strip, width, one, other, padded, next);                             \
             c += 2 * lanes;                                                                        \
         } else {                                                                                   \
             call<T, bytes, 1>(strip, width, one, other, padded, next);                             \
