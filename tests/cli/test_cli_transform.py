@@ -391,6 +391,15 @@ def test_a_note_counts_rows_that_are_far_from_those_of_the_fit(princomp, rng, wh
     assert "200 of 200 rows are far" in princomp("transform", "m.pca", "new.npy", "--json").out
 
 
+def test_weights_that_overflow_when_squared_cause_no_error(princomp, rng):
+    X = rng.standard_normal((50, 3))
+    package.PCA(2).fit(X, sample_weight=np.full(50, 1e160)).save("m.pca")
+    np.save("new.npy", 100 * X)
+    done = princomp("transform", "m.pca", "new.npy")
+    assert done.code == 0
+    assert "50 of 50 rows are far from those of the fit (T² above 20, " in done.err
+
+
 @pytest.mark.parametrize("model", ["few rows", "uncentred", "covariance", "robust", "kernel"])
 def test_models_without_such_a_limit_cause_no_note(princomp, rng, model):
     X = rng.standard_normal((40, 3))

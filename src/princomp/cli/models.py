@@ -237,9 +237,10 @@ def transform(model: Path, files: tuple[str, ...], **options: object) -> None:
     source, notes = open_for_model(files, pca)
     fitted.schema.check_width(source.p)
     columns = reports.component_names(fitted.k)
-    scores: Any = IncompleteRows(fitted.chunk_scores, fitted.missing)
+    scores = IncompleteRows(fitted.chunk_scores, fitted.missing)
     if isinstance(fitted.result, core.Fitted):
-        scores = DistantRows(scores, fitted.result, whiten=fitted.parameters.whiten)
+        whiten = fitted.parameters.whiten
+        scores = DistantRows(fitted.chunk_scores, fitted.missing, fitted.result, whiten=whiten)
     write_rows("transform", source, scores, columns, notes, options)
 
 

@@ -14,8 +14,8 @@ from princomp.errors import OutputError, OutputExistsError
 
 # Names of the columns, numbers, ids of the rows if any, and the name of the column of ids.
 Table: TypeAlias = tuple[list[str], Any, Any, str | None]
-# Largest share of the rows of any distribution that exceed ten times a mean (Markov's inequality).
-_MOST_DISTANT = 0.1
+# Largest share of rows that exceed ten times their mean.
+_MAX_DISTANT_SHARE = 0.1
 
 
 def output_stem(files: Sequence[str]) -> str:
@@ -187,27 +187,30 @@ class IncompleteRows:
         return [*notes, f"rows {what}: {empty:,}; their scores are empty"] if empty else notes
 
 
-class DistantRows:
-    """Computes scores as ``compute`` does, and counts the rows that are far from those of the fit.
+class DistantRows(IncompleteRows):
+    """Also counts the rows that are far from those of the fit.
 
     T², the sum of t²/λ of a row, has the mean k (n² − 1) / (n (n − k − 2)) for other rows of a
-    normal distribution. At most a tenth of the rows of any distribution exceed ten times the mean,
-    so if more do, the rows have another distribution, such as columns in other units.
+    normal distribution. If rows have this mean, at most a tenth of them exceed ten times the mean,
+    by Markov's inequality. If more do, a note asks whether the units differ.
     """
 
-    def __init__(self, compute: IncompleteRows, fitted: core.Fitted, *, whiten: bool) -> None:
+    def __init__(
+        self, compute: Callable[..., Any], missing: str, fitted: core.Fitted, *, whiten: bool
+    ) -> None:
+        super().__init__(compute, missing)
         n, k = float(fitted.summary.rows), fitted.n_resolved
-        self.compute, self.k = compute, k
-        self.deviations = 1.0 if whiten else fitted.variances[:k] ** 0.5
+        self.k, self.deviations = k, 1.0 if whiten else fitted.variances[:k] ** 0.5
         has_mean = fitted.n_samples is not None and fitted.centred and 0 < k < n - 2
-        self.limit = 10 * k * (n**2 - 1) / (n * (n - k - 2)) if has_mean else float("inf")
-        self.rows = self.distant = 0
+        # Factors near 1 first, because the square of a sum of weights may overflow.
+        mean = k * ((n - 1) / n * ((n + 1) / (n - k - 2))) if has_mean else float("inf")
+        self.limit, self.rows, self.distant = 10 * mean, 0, 0
 
     def __call__(self, rows: io.RowArray, *place: object) -> Any:
         """Compute the scores of some rows."""
         import numpy as np
 
-        scores = self.compute(rows, *place)
+        scores = super().__call__(rows, *place)
         with np.errstate(over="ignore"):
             t2 = ((scores[:, : self.k] / self.deviations) ** 2).sum(axis=1)
         self.rows += len(t2)
@@ -216,13 +219,13 @@ class DistantRows:
 
     def notes(self) -> list[str]:
         """Notes on the rows so far."""
-        notes, share = self.compute.notes(), _MOST_DISTANT
-        chance = 3 * (share * (1 - share) * self.rows) ** 0.5
-        if self.distant > share * self.rows + chance:
+        notes, share = super().notes(), _MAX_DISTANT_SHARE
+        deviation = (share * (1 - share) * self.rows) ** 0.5  # of a binomial count
+        if self.distant > share * self.rows + 3 * deviation:
             notes.append(
                 f"{self.distant:,} of {self.rows:,} rows are far from those of the fit (T² above "
-                f"{self.limit:.3g}, ten times its mean): do the columns have the same units? "
-                "princomp report MODEL DATA compares them"
+                f"{self.limit:.3g}, ten times its mean): do the columns have the units of the fit? "
+                "princomp report MODEL DATA shows these rows"
             )
         return notes
 
@@ -274,7 +277,7 @@ def write_rows(
                 raise stdout_failure(error.__cause__) from error
             raise
         contents = {"files": {"data": output}}
-    if isinstance(compute, IncompleteRows | DistantRows):
+    if isinstance(compute, IncompleteRows):
         notes += compute.notes()
     notes += notes_on_ids(source)
     contents = {"rows": n, "columns": columns, "notes": notes, **contents}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -29,6 +30,7 @@ from princomp.io import (
     frame_origin,
     from_frame,
     has_index_name,
+    identifier_notes,
     is_file,
     is_frame,
     is_numeric_array,
@@ -95,7 +97,9 @@ class TableSchema:
                 without = drop_call([labels[0]], pandas=hasattr(X, "iloc"))
                 notes = counting_notes(labels[0], rows[0][:, 0], may_count=False, leave_out=without)
                 table = TableSource(rows[0], columns=labels, origin=frame_origin(X))
-                warning = warning_text([*notes, *notes_on_rows(table)])
+                leave_out = partial(drop_call, pandas=hasattr(X, "iloc"))
+                identifiers = identifier_notes(table, labels[0], leave_out)
+                warning = warning_text([*notes, *notes_on_rows(table), *identifiers])
         elif (distributed := as_distributed(X)) is not None:
             rows = distributed, distributed.columns, None
             if not distributed.p:  # such as the scores of no components

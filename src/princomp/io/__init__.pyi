@@ -80,6 +80,7 @@ from .readers.row_names import (
     counting_notes as counting_notes,
     drop_call as drop_call,
     has_index_name as has_index_name,
+    identifier_notes as identifier_notes,
     row_numbers_note as row_numbers_note,
 )
 from .readers.source import (

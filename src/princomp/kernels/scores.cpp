@@ -13,7 +13,7 @@ namespace {
 
 // Rows that are multiplied together: each value of an axis serves all of them.
 constexpr int ROWS = princomp_sizes::score_rows;
-// Most vectors of axes at a time, and rows whose sums with so many vectors fit in the registers.
+// Most vectors of axes at a time, and rows whose sums then fit in the registers.
 constexpr int MAX_VECTORS = PRINCOMP_REGISTERS >= 32 ? 3 : 2;
 constexpr int rows_at_once(int wide) {
     return PRINCOMP_REGISTERS >= 32 || wide == 1 ? ROWS : ROWS / 2;

@@ -22,8 +22,8 @@ template <class T> constexpr index TILE = TILE_BYTES / index(sizeof(T));
 constexpr index CHUNK_ROWS = 512;
 // Sums that do not wait for one another, as each waits for its products.
 constexpr int INDEPENDENT_SUMS = 4;
-// Most vectors of columns at a time, and rows whose sums, or values of y, with so many vectors fit
-// in the registers: two vectors of four rows take fewer loads than one of eight.
+// Most vectors of columns at a time, and rows whose sums, or values of y, then fit in the registers.
+// With 16 registers, four rows by two vectors need fewer loads than eight rows by one.
 constexpr int MAX_VECTORS = PRINCOMP_REGISTERS >= 32 ? 3 : 2;
 constexpr int rows_at_once(int wide) {
     return PRINCOMP_REGISTERS >= 32 || wide == 1 ? ROWS : ROWS / 2;
@@ -124,7 +124,8 @@ template <class T> struct PanelPrefetch {
 };
 
 // y (tall, padded) += strip (tall, width) · q (width, padded), for `wide` vectors of columns. Not
-// inlined, like backward_some, or 16 registers are too few: values then wait in memory.
+// inlined, nor is backward_some: inlined, they need more than 16 registers, and the compiler moves
+// values to memory.
 template <class T, int bytes, int wide, int tall>
 __attribute__((noinline)) void forward_some(const T *strip, index width, const T *q, T *y,
                                             index padded, Prefetch<T> ahead) {

@@ -69,7 +69,7 @@ def _tiles(request: Request) -> list[tuple[str, str]]:
     tiles = [
         (percent(float(fitted.rates.sum())), words["explained"]),
         (kept, words["kept" if fitted.k > 1 else "kept_one"]),
-        (size, words[_meaning_of_size(request)]),
+        (size, words[_size_label(request)]),
     ]
     if rows is not None and (n := int(rows.tested.sum())):
         n_outliers = int((rows.exceeded != "").sum())
@@ -80,7 +80,8 @@ def _tiles(request: Request) -> list[tuple[str, str]]:
     return tiles
 
 
-def _meaning_of_size(request: Request) -> str:
+def _size_label(request: Request) -> str:
+    """Return the key of the words for the size of the table that was fitted."""
     if request.fitted.n_samples is None:
         return "columns_only"
     return "size" if request.rows is None or request.training else "size_of_fit"

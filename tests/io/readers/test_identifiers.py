@@ -18,10 +18,10 @@ from princomp.io.readers.files import open_files
 
 NAMED = "named like "
 IDENTIFIERS = [
-    *("customer_id", "CustomerID", "PatientId", "id", "ID", "user-id", "order.key", "pk"),
-    *("CountryCode", "zip_code", "ZIP"),
+    *("customer_id", "CustomerID", "PatientId", "id", "ID", "user-id", "order.key"),
+    *("CountryCode", "zip_code", "ZIP", "rowGuid", "customerUUID", "uid"),
 ]
-OTHERS = ["paid", "fluid", "key", "keyboard", "number_of_rooms", "codes", "rapid"]
+OTHERS = ["paid", "fluid", "key", "keyboard", "number_of_rooms", "codes", "rapid", "O3_NO"]
 
 
 def table(**more):
@@ -74,6 +74,33 @@ def test_a_first_column_may_be_an_identifier(tmp_path):
         assert "'customer_id', the first column, is named like an identifier or code" in warning
 
 
+def test_identifiers_with_missing_cells_are_noted(tmp_path):
+    frame = table(zip_code=np.r_[np.nan, np.arange(29.0)])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    for X in (frame, frame[["zip_code", "a", "b"]], tmp_path / "t.csv", tmp_path / "t.parquet"):
+        with pytest.warns(UserWarning, match="'zip_code', .*is named|'zip_code' is named"):
+            PCA(2, missing="drop").fit(X)
+
+
+@pytest.mark.parametrize("id_column", [False, "name"])
+def test_a_first_column_is_noted_whatever_names_the_rows(tmp_path, id_column):
+    frame = table(customer_id=np.arange(30) * 3)[["customer_id", "a", "b"]]
+    frame["name"] = [f"n{i}" for i in range(30)]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    for path in (tmp_path / "t.csv", tmp_path / "t.parquet"):
+        notes = read_table(path, id_column=id_column).notes
+        assert sum(NAMED in note for note in notes) == 1
+
+
+def test_many_identifiers_are_not_all_listed():
+    names = [f"c{i}_id" for i in range(14)]
+    (warning,) = identifiers(table(**{name: np.arange(30) * 3 for name in names}))
+    assert "'c11_id' and 2 more are named like" in warning
+    assert "leave them out with frame.drop(columns=[…])" in warning
+
+
 @pytest.mark.parametrize("name", ["order_no", "InvoiceNumber", "account number"])
 def test_numbers_that_may_be_counts_must_differ(name):
     assert identifiers(table(**{name: np.arange(30) * 3}))
@@ -85,9 +112,10 @@ def test_other_names_are_not_noted(name):
     assert not identifiers(table(**{name: np.arange(30) * 3}))
 
 
-def test_fractions_are_not_noted():
+def test_fractions_and_zeros_and_ones_are_not_noted():
     frame = table(zip_code=np.arange(30) * 3)
     assert identifiers(frame)
+    assert not identifiers(table(has_id=np.arange(30) % 2))
     assert not identifiers(frame.assign(zip_code=frame["zip_code"] / 2))
     assert not identifiers(frame.to_numpy())
 

@@ -70,7 +70,8 @@ def test_new_rows_for_a_model_are_not_warned_of(tmp_path):
     path = tmp_path / "t.csv"
     frame.to_csv(path, index=False)
     model = PCA(1).fit(frame.to_numpy(float)[::-1])
-    named = PCA(1).fit(pd.DataFrame(frame.to_numpy(float)[::-1], columns=["a", "id"]))
+    with pytest.warns(UserWarning, match="'id' is named like an identifier"):
+        named = PCA(1).fit(pd.DataFrame(frame.to_numpy(float)[::-1], columns=["a", "id"]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         named.transform(path)

@@ -111,15 +111,20 @@ def plain_array(array: pa.Array) -> pa.Array:
 
 
 def id_array(array: pa.Array) -> pa.Array:
-    """Convert the cells of an id column as ``plain_array`` does, but keep bytes; UUIDs to text."""
+    """Convert the cells of an id column as ``plain_array`` does; keep bytes, make UUIDs text."""
     if isinstance(array.type, pa.UuidType):
-        return pa.array([None if x is None else str(x) for x in array.to_pylist()], pa.string())
+        digits = [None if cell is None else cell.hex() for cell in array.storage.to_pylist()]
+        return pa.array([None if x is None else _uuid_text(x) for x in digits], pa.string())
     if isinstance(array.type, pa.BaseExtensionType):
         return id_array(array.storage)
     tests = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
     if types.is_binary_view(array.type) or any(test(array.type) for test in tests):
         return array
     return plain_array(array)
+
+
+def _uuid_text(digits: str) -> str:
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def as_text(array: pa.Array) -> pa.Array:

@@ -66,8 +66,6 @@ NUMBERS_PER_DECODED_BATCH = 2**21
 MIN_NUMBERS_PER_BATCH = 2**16
 # Rows from which a column of text is judged to hold numbers or not.
 INSPECTED_ROWS = 2**14
-# Starts of the names of integer types.
-_INTEGERS = ("int", "uint")
 # The format in messages about damaged files.
 KIND = "a table of Arrow or Parquet"
 
@@ -134,6 +132,8 @@ class ColumnarSource(Source):
     file: str
     # Columns that hold categories, although their type does not say so.
     _categories: frozenset[str] = frozenset()
+    # A first column that was checked for row numbers, dates and identifiers.
+    _noted: str | None = None
 
     def __init__(
         self, schema: pa.Schema, selection: Selection, file: str, rows: int | None, whole: bool
@@ -191,6 +191,7 @@ class ColumnarSource(Source):
         choice, notes = find_id_column(table, first_name, choice, PLAIN, complete=whole)
         if first_name in choice.names and len(choice.names) > 1 and not choice.requested:
             notes += _counting_notes(first_name, plain_array(first.column(first_name)))
+            self._noted = first_name
         self.notes = (*self.notes, *notes)
         return choice
 
@@ -221,9 +222,10 @@ class ColumnarSource(Source):
         self._set_kinds()
         self.notes = (*self.notes, *left_out_notes(found), *self._notes_on_named())
         if not requested and not self._of_model:
-            first = next(iter(self._types))  # was checked with its cells
-            integers = [n for n in self.columns if n != first and kinds[n].startswith(_INTEGERS)]
-            self.notes += note_on_identifiers([n for n in integers if has_identifier_name(n)])
+            others = (name for name in self.columns if name != self._noted)
+            named = [name for name in others if has_identifier_name(name)]
+            integers = [n for n in named if pa.types.is_integer(plain_kind(self._types[n]))]
+            self.notes += note_on_identifiers(integers)
         # Text columns that were not requested are kept only if empty, so they do not count.
         used = {kinds[name] for name in self.columns if requested or name not in unclear}
         self.dtype = np.dtype(np.float32 if used == {"float"} else np.float64)
@@ -343,7 +345,7 @@ class ColumnarSource(Source):
         if not self._of_model:
             of_rows = notes_on_rows(converted, frame)
             if not self._choice.requested:
-                of_rows += identifier_notes(converted, next(iter(self._types)))
+                of_rows += identifier_notes(converted, self._noted)
         notes = (*self.notes, *converted.notes, *of_rows)
         converted.notes = (*notes, *self._notes_on_named())
         return converted

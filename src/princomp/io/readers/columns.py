@@ -270,9 +270,9 @@ def _refuse_unknown(
     # Without quotes, a name with a comma would look like two.
     quoted = [f'"{name}"' if "," in name else name for name in available]
     hint = f"{did_you_mean}There are: {listed(quoted, limit=30)}."
-    folders = [part for part in Path(origin.file or "").parts if "=" in part]
-    if folders := [part for part in folders if part.partition("=")[0] in unknown]:
-        hint = f"Values in the names of folders are not read: {listed(folders)}. {hint}"
+    folders = Path(origin.file or "").parent.parts
+    if values := [part for part in folders if "=" in part and part.partition("=")[0] in unknown]:
+        hint = f"Values in the names of folders are not read ({listed(values)}). {hint}"
     if of_model:
         hint += " Without these columns, fit a model to those that both tables have: "
         hint += "read_table(path, columns=[…])."

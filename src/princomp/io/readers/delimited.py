@@ -163,11 +163,12 @@ def _notes_on_numbers(
     notes: list[str] = [] if dialect.of_model else [*code_notes(columns, converted.data)]
     if choice.requested:
         return notes
-    first, *others = columns or ("",)
+    (first, *others), noted = columns or ("",), None
     if selection.find_ids and others and first == dialect.names[0]:
         notes += counting_notes(first, converted.data[:, 0])
+        noted = first
     if not dialect.of_model:
-        notes += identifier_notes(converted, dialect.names[0])
+        notes += identifier_notes(converted, noted)
         notes += quoted_notes(dialect, columns)
     return notes
 

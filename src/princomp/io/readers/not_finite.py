@@ -123,8 +123,8 @@ def few_rows_left_error(
 ) -> ShapeError:
     """Error for a table of which fewer than two rows are complete.
 
-    The hint names the columns with most missing cells; those of a source are sought in its first
-    rows.
+    The hint names columns that lack most of their values. Only the first rows of a source are
+    searched.
     """
     rows, first = data, ""
     if isinstance(data, Source):
@@ -132,15 +132,16 @@ def few_rows_left_error(
     hint = "fill the missing values, or leave out the columns that hold them"
     if isinstance(rows, np.ndarray):
         missing = np.isnan(rows).sum(axis=0)
-        most = int(missing.max())
-        worst = np.flatnonzero(missing == most)
-        names = listed(str(j if columns is None else repr(columns[j])) for j in worst)
-        which, lack = ("column", "lacks") if worst.size == 1 else ("columns", "lack")
-        values = f"{most:,} of {first}{counted(len(rows), 'value')}"
-        hint = f"leave out {which} {names}, which {lack} {values}, or fill the missing values"
+        worst = np.flatnonzero(2 * missing > len(rows))
+        if 0 < worst.size < len(missing):
+            names = listed(str(j if columns is None else repr(columns[j])) for j in worst)
+            which, lack = ("column", "lacks") if worst.size == 1 else ("columns", "lack")
+            values = f"{missing[worst].min():,} {'or more ' if worst.size > 1 else ''}of {first}"
+            hint = f"leave out {which} {names}, which {lack} {values}{counted(len(rows), 'value')},"
+            hint += " or fill the missing values"
     return ShapeError(
-        f"{left} of {n} rows are left after dropping those with missing values; a variance needs "
-        "at least 2",
+        f"{left:,} of {n:,} rows are left after dropping those with missing values; a variance "
+        "needs at least 2",
         hint=hint,
     )
 

@@ -43,13 +43,17 @@ _MIN_TEXTS = 0.95
 _MIN_ROWS_PER_UNUSABLE = 10
 # Fewest rows for a first column in other equal steps.
 _MIN_STEPPED_ROWS = 8
-# Ends of names such as customer_id, CustomerID, order.key and zip_code, but not of paid.
+# Ends of names such as customer_id, CustomerID, order.key and zip_code, but not of paid; and those
+# of names such as order_no and InvoiceNumber, which may also be counts.
 _IDENTIFIER = re.compile(
-    r"(?:\b|_)(?i:code|guid|id|pk|postcode|uuid|zip|zipcode)\Z|[\W_](?i:key)\Z"
-    r"|[a-z0-9](?:Code|ID|Id|Key)\Z"
+    r"(?:\b|_)(?i:code|guid|id|postcode|uid|uuid|zip|zipcode)\Z|[\W_](?i:key)\Z"
+    r"|[a-z0-9](?:Code|GUID|Guid|ID|Id|Key|UUID|Uuid)\Z"
+    r"|(?P<may_count>[\W_](?:no|nr|num|(?i:number))\Z|[a-z0-9](?:No|Nr|Num|Number)\Z)"
 )
-# Ends of names such as order_no and InvoiceNumber, which are also those of counts.
-_NUMBER = re.compile(r"[\W_](?i:no|nr|num|number)\Z|[a-z0-9](?:No|Nr|Num|Number)\Z")
+# So many characters at the end of a name contain all of these words and the character before.
+_LONGEST_END = 10
+# Most names in code that leaves columns out.
+_MAX_LISTED = 12
 _IS_IDENTIFIER = "is named like an identifier or code, holds whole numbers"
 _ARE_IDENTIFIERS = "are named like identifiers or codes, hold whole numbers"
 
@@ -81,37 +85,50 @@ def _rise_in_equal_steps(cells: NDArray[Any]) -> bool:
     return bool(is_rounded and expected[1] - expected[0] > 1e3 * rounding)
 
 
+def _identifier_name(name: str) -> re.Match[str] | None:
+    return _IDENTIFIER.search(name.rstrip()[-_LONGEST_END:])
+
+
 def has_identifier_name(name: str) -> bool:
     """Whether a column has a name of identifiers or codes, such as "customer_id"."""
-    return _IDENTIFIER.search(name) is not None
+    match = _identifier_name(name)
+    return match is not None and not match["may_count"]
 
 
 def _is_identifier(name: str, cells: NDArray[Any]) -> bool:
     """Whether a column has a name of identifiers, and its cells are whole numbers or missing.
 
-    If the name may also be that of a count, such as "order_no", all numbers must differ.
+    Not if all are 0 or 1. If the name may also be that of a count, all numbers must differ.
     """
-    must_differ = not has_identifier_name(name)
-    if must_differ and (len(cells) < _MIN_STEPPED_ROWS or not _NUMBER.search(name)):
+    match = _identifier_name(name)
+    if match is None:
         return False
     known = cells[~np.isnan(cells)]
-    if not known.size or (known != np.trunc(known)).any():
+    if (known != np.trunc(known)).any() or ((known == 0) | (known == 1)).all():
         return False
-    return not must_differ or len(np.unique(known)) == len(known)
+    if match["may_count"]:
+        return len(cells) >= _MIN_STEPPED_ROWS and len(np.unique(known)) == len(known)
+    return True
+
+
+def _list_of(names: Iterable[str]) -> str:
+    """Code of a list of names; without them if there are many."""
+    names = list(names)
+    return f"[{', '.join(map(repr, names))}]" if len(names) <= _MAX_LISTED else "[…]"
 
 
 def exclude_option(names: Iterable[str]) -> str:
     """Return the option of ``read_table`` that leaves columns out."""
-    return f"exclude=[{listed(map(repr, names))}]"
+    return f"exclude={_list_of(names)}"
 
 
 def counting_notes(
     name: str, cells: NDArray[Any], *, may_count: bool = True, leave_out: str = ""
 ) -> tuple[WarningNote, ...]:
-    """Note on a first column that is analysed and goes up in equal steps, or is an identifier.
+    """Note on a first column that is analysed, although it seems to number, date or identify rows.
 
-    Or holds dates; without ``may_count``, only dates and times are looked for. ``leave_out`` is
-    what leaves the column out of a frame.
+    Without ``may_count``, numbers in equal steps are not noted. ``leave_out`` is what leaves the
+    column out of a frame.
     """
     advice = f": leave it out with {leave_out or exclude_option([name])}"
     if may_count and are_row_numbers(cells):
@@ -130,7 +147,7 @@ def counting_notes(
         what = f"goes up in equal steps from {cells[0]:.6g}"
     elif has_time_name(name) and (goes := trend(cells)) is not None:
         what = f"only {goes}, as times do,"
-    elif may_count and _is_identifier(name, cells):
+    elif _is_identifier(name, cells):
         what = _IS_IDENTIFIER
     else:
         return ()
@@ -138,25 +155,27 @@ def counting_notes(
 
 
 def identifier_notes(
-    table: TableSource, first: str, leave_out: Callable[[list[str]], str] = exclude_option
+    table: TableSource,
+    noted: str | None,
+    leave_out: Callable[[list[str]], str] = exclude_option,
 ) -> tuple[WarningNote, ...]:
     """Note on columns that count the rows of a table from 0 or 1, and on identifiers.
 
-    Not on column ``first``, which :func:`counting_notes` checks. ``leave_out`` returns what leaves
-    columns out.
+    Not on column ``noted``, which :func:`counting_notes` has checked. ``leave_out`` returns what
+    leaves columns out.
     """
     names, data, notes = table.columns or (), table.data, []
     counters: set[str] = set()
     if len(data) >= _MIN_STEPPED_ROWS:
         start = data[0]
         may_count = ((start == 0) | (start == 1)) & (data[-1] == start + len(data) - 1)
-        for j in np.flatnonzero(may_count):
-            if names[j] != first and _go_up_by_one(data[:, j]):
+        for j in np.flatnonzero(may_count).tolist():
+            if names[j] != noted and _go_up_by_one(data[:, j]):
                 counters.add(names[j])
                 counts = f"{names[j]!r} counts the rows from {start[j]:.0f} and is analysed"
                 notes.append(WarningNote(f"{counts}: leave it out with {leave_out([names[j]])}"))
-    may_be_whole = np.flatnonzero(~(np.floor(data[0]) < data[0]))  # rejects most columns quickly
-    others = [j for j in may_be_whole if names[j] != first and names[j] not in counters]
+    may_be_whole = np.flatnonzero(~(np.floor(data[0]) < data[0])).tolist()  # rejects most quickly
+    others = [j for j in may_be_whole if names[j] != noted and names[j] not in counters]
     identifiers = [names[j] for j in others if _is_identifier(names[j], data[:, j])]
     return (*notes, *note_on_identifiers(identifiers, leave_out))
 
@@ -218,7 +237,7 @@ def without_row_numbers(first: Series, choice: Choice) -> tuple[Choice, tuple[Wa
 
 def drop_call(labels: Iterable[str], *, pandas: bool) -> str:
     """Return the call that leaves columns out of a frame."""
-    return f"frame.drop({'columns=' if pandas else ''}[{listed(map(repr, labels))}])"
+    return f"frame.drop({'columns=' if pandas else ''}{_list_of(labels)})"
 
 
 def _whole_numbers_note(label: str, values: NDArray[Any], without: str) -> tuple[WarningNote, ...]:
@@ -283,7 +302,7 @@ def find_id_column(
     elif is_numbered:
         name, why = first, f"which counts them from {str(first_cells[0]).strip()}"
     else:
-        return choice, [] if unique else _almost_unique_notes(unusable, len(table))
+        return choice, [] if unique else _almost_unique_notes(unusable, len(table), complete)
     # A first column that counts the rows is left out, even if another one names them.
     counted = is_numbered and name != first
     without = {name, first} if counted else {name}
@@ -318,17 +337,18 @@ def _unusable_cells(column: pa.ChunkedArray) -> Counter[str]:
     return +cells + Counter({"": empty})
 
 
-def _almost_unique_notes(unusable: dict[str, Counter[str]], rows: int) -> list[str]:
-    """Note on the first column of text that names all but a few rows."""
+def _almost_unique_notes(unusable: dict[str, Counter[str]], rows: int, complete: bool) -> list[str]:
+    """Note on the first column of text that names all but a few of the rows read."""
+    of_first = "" if complete else f" in the first {rows:,} rows"
     for name, cells in unusable.items():
         if _MIN_ROWS_PER_UNUSABLE * cells.total() <= rows:
             cell, times = cells.most_common(1)[0]
             if cell:
                 why = f"{cell!r} occurs {'twice' if times == 1 else f'{times + 1} times'}"
             else:
-                why = "one cell is empty" if times == 1 else f"{times} cells are empty"
+                why = "one cell is empty" if times == 1 else f"{times:,} cells are empty"
             return [
-                f"column {name!r} does not name the rows, because {why}; "
+                f"column {name!r} does not name the rows, because {why}{of_first}; "
                 f"id_column={name!r} names them by it"
             ]
     return []

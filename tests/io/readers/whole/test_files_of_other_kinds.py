@@ -62,7 +62,7 @@ def test_values_in_names_of_folders_are_not_columns(tmp_path):
     file.parent.mkdir()
     pd.DataFrame({"a": [1.0, 2], "b": [3.0, 5]}).to_parquet(file)
     hint = refused(ColumnError, file, columns=["a", "year"]).hint
-    assert hint == "Values in the names of folders are not read: year=2020. There are: a, b."
+    assert hint == "Values in the names of folders are not read (year=2020). There are: a, b."
 
 
 @pytest.mark.parametrize("name", ["x.db", "x.sqlite3", "x.DuckDB"])
