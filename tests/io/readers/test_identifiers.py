@@ -83,15 +83,15 @@ def test_identifiers_with_missing_cells_are_noted(tmp_path):
             PCA(2, missing="drop").fit(X)
 
 
-@pytest.mark.parametrize("id_column", [False, "name"])
-def test_a_first_column_is_noted_whatever_names_the_rows(tmp_path, id_column):
+@pytest.mark.parametrize(("id_column", "noted"), [("name", 1), (False, 0), (None, 1)])
+def test_a_first_column_is_noted_unless_it_is_said_to_be_data(tmp_path, id_column, noted):
     frame = table(customer_id=np.arange(30) * 3)[["customer_id", "a", "b"]]
     frame["name"] = [f"n{i}" for i in range(30)]
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet")
     for path in (tmp_path / "t.csv", tmp_path / "t.parquet"):
         notes = read_table(path, id_column=id_column).notes
-        assert sum(NAMED in note for note in notes) == 1
+        assert sum(NAMED in note for note in notes) == noted
 
 
 def test_many_identifiers_are_not_all_listed():

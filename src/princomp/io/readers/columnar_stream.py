@@ -132,8 +132,6 @@ class ColumnarSource(Source):
     file: str
     # Columns that hold categories, although their type does not say so.
     _categories: frozenset[str] = frozenset()
-    # A first column that was checked for row numbers, dates and identifiers.
-    _noted: str | None = None
 
     def __init__(
         self, schema: pa.Schema, selection: Selection, file: str, rows: int | None, whole: bool
@@ -152,6 +150,8 @@ class ColumnarSource(Source):
             self._types = {field.name: field.type for field in schema}
             self._conversions = {name: conversion_of(kind) for name, kind in self._types.items()}
             self._index_columns = index_columns_of(schema)
+        # The first column, which is checked for row numbers, or is data as the user says.
+        self._checked = next(iter(self._types)) if selection.id_column is None else None
         choice = self._find_ids(selection, choice)
         self._choice, self.id_column, self.unused = choice, choice.id_column, choice.unused
         if not whole:
@@ -191,7 +191,6 @@ class ColumnarSource(Source):
         choice, notes = find_id_column(table, first_name, choice, PLAIN, complete=whole)
         if first_name in choice.names and len(choice.names) > 1 and not choice.requested:
             notes += _counting_notes(first_name, plain_array(first.column(first_name)))
-            self._noted = first_name
         self.notes = (*self.notes, *notes)
         return choice
 
@@ -222,7 +221,7 @@ class ColumnarSource(Source):
         self._set_kinds()
         self.notes = (*self.notes, *left_out_notes(found), *self._notes_on_named())
         if not requested and not self._of_model:
-            others = (name for name in self.columns if name != self._noted)
+            others = (name for name in self.columns if name != self._checked)
             named = [name for name in others if has_identifier_name(name)]
             integers = [n for n in named if pa.types.is_integer(plain_kind(self._types[n]))]
             self.notes += note_on_identifiers(integers)
@@ -345,7 +344,7 @@ class ColumnarSource(Source):
         if not self._of_model:
             of_rows = notes_on_rows(converted, frame)
             if not self._choice.requested:
-                of_rows += identifier_notes(converted, self._noted)
+                of_rows += identifier_notes(converted, self._checked)
         notes = (*self.notes, *converted.notes, *of_rows)
         converted.notes = (*notes, *self._notes_on_named())
         return converted

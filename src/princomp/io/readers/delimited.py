@@ -163,12 +163,13 @@ def _notes_on_numbers(
     notes: list[str] = [] if dialect.of_model else [*code_notes(columns, converted.data)]
     if choice.requested:
         return notes
-    (first, *others), noted = columns or ("",), None
+    first, *others = columns or ("",)
     if selection.find_ids and others and first == dialect.names[0]:
         notes += counting_notes(first, converted.data[:, 0])
-        noted = first
     if not dialect.of_model:
-        notes += identifier_notes(converted, noted)
+        # With id_column=False, the first column is data, whatever it looks like.
+        checked = dialect.names[0] if selection.id_column is None else None
+        notes += identifier_notes(converted, checked)
         notes += quoted_notes(dialect, columns)
     return notes
 

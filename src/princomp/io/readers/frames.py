@@ -204,8 +204,8 @@ def from_frame(
         table.columns = None  # as scikit-learn treats such a frame
     elif find_ids and not (of_model or choice.requested):
         leave_out = partial(drop_call, pandas=eager.implementation.is_pandas())
-        noted = names[0] if id_column is None else None
-        table.notes += identifier_notes(table, noted, leave_out)
+        checked = names[0] if id_column is None else None
+        table.notes += identifier_notes(table, checked, leave_out)
     return table
 
 

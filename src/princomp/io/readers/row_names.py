@@ -156,13 +156,13 @@ def counting_notes(
 
 def identifier_notes(
     table: TableSource,
-    noted: str | None,
+    checked: str | None,
     leave_out: Callable[[list[str]], str] = exclude_option,
 ) -> tuple[WarningNote, ...]:
     """Note on columns that count the rows of a table from 0 or 1, and on identifiers.
 
-    Not on column ``noted``, which :func:`counting_notes` has checked. ``leave_out`` returns what
-    leaves columns out.
+    Not on column ``checked``, the first one, which :func:`counting_notes` checks. ``leave_out``
+    returns what leaves columns out.
     """
     names, data, notes = table.columns or (), table.data, []
     counters: set[str] = set()
@@ -170,12 +170,12 @@ def identifier_notes(
         start = data[0]
         may_count = ((start == 0) | (start == 1)) & (data[-1] == start + len(data) - 1)
         for j in np.flatnonzero(may_count).tolist():
-            if names[j] != noted and _go_up_by_one(data[:, j]):
+            if names[j] != checked and _go_up_by_one(data[:, j]):
                 counters.add(names[j])
                 counts = f"{names[j]!r} counts the rows from {start[j]:.0f} and is analysed"
                 notes.append(WarningNote(f"{counts}: leave it out with {leave_out([names[j]])}"))
     may_be_whole = np.flatnonzero(~(np.floor(data[0]) < data[0])).tolist()  # rejects most quickly
-    others = [j for j in may_be_whole if names[j] != noted and names[j] not in counters]
+    others = [j for j in may_be_whole if names[j] != checked and names[j] not in counters]
     identifiers = [names[j] for j in others if _is_identifier(names[j], data[:, j])]
     return (*notes, *note_on_identifiers(identifiers, leave_out))
 
