@@ -82,8 +82,8 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     Writes scores (a row for each row of the input), loadings (axes times the root of their
     variance), eigenvalues and the model; with --robust also the outliers, and with --kernel no
     loadings. A FILE is .csv, .tsv, .txt (also .gz, .zst), .xlsx, .parquet, .arrow,
-    .npy, .npz, .mtx, .h5, .nc, .h5ad or .zarr; a wildcard in quotes, such as 'part-*.parquet'; or -
-    for standard input (CSV, TSV, an Arrow stream or npy).
+    .npy, .npz, .mtx, .h5, .nc, .h5ad or .zarr; a wildcard in quotes, such as 'part-*.parquet';
+    a folder; or - for standard input (CSV, TSV, an Arrow stream or npy).
     """
     check_kind(options)
     notes_on_options = [*drop_ineffective(options), *folder_notes(options["output"])]

@@ -237,8 +237,8 @@ class PCA(
         X : array, sparse array, frame, path, list of paths, iterator or callable
             Of shape (n, p). Any numeric dtype and layout; float32 stays float32. Frames of
             pandas, polars and pyarrow keep their column names. Large files are read block
-            by block; several files, or a path with wildcards, form one table, whose columns
-            are matched by name. An iterator yields batches: arrays, sparse matrices, frames
+            by block; several files, a path with wildcards or a folder form one table, whose
+            columns are matched by name. An iterator yields batches: arrays, sparse matrices, frames
             or record batches. A callable that returns a new iterator can be read repeatedly.
         y : ignored
         sample_weight : array of shape (n,), optional

@@ -87,7 +87,7 @@ def open_files(
     of_model: bool = False,
     na: tuple[str, ...] = (),
 ) -> Source:
-    """Open one or more files or wildcards, and concatenate them into one table.
+    """Open files, wildcards and folders, and concatenate them into one table.
 
     Parameters
     ----------

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import shlex
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -134,8 +132,6 @@ _HINTS = {
 }
 # Commands that unpack files that are not read packed.
 _UNPACKERS = {".bz2": "bzip2 -dk", ".xz": "xz -dk", ".zip": "unzip"}
-# Number of files in a folder in which a table is sought, for a hint.
-_MAX_NAMES_TRIED = 1_000
 
 
 def ending_of(path: str | os.PathLike[str]) -> str | None:
@@ -185,25 +181,9 @@ def _refuse_absent(path: Path) -> None:
     with reading(path, "a table"):  # the folder may not be readable
         if path.is_file():
             return
-        if path.is_dir():
-            why = "is a folder, not a file"
-            hint = _hint_on_tables_in(path)
-        elif path.exists():
+        if path.exists():
             why = "is not a regular file"
             hint = "Give a pipe as standard input (-), or save the table first."
         else:
             why, hint = "no such file", folder_hint()
         raise file_error(InputNotFoundError, path, why, hint)
-
-
-def _hint_on_tables_in(folder: Path) -> str:
-    """Suggest a wildcard for the tables in a folder or, if it has none, below it."""
-    for wildcard in ("*", "**/*"):
-        names = glob.iglob(f"{glob.escape(str(folder))}/{wildcard}", recursive=True)
-        for name in islice(names, _MAX_NAMES_TRIED):
-            ending = ending_of(name)
-            if ending and (os.path.isfile(name) or ending == ".zarr"):
-                spelled = name[-len(ending) :]
-                pattern = f"{glob.escape(str(folder))}/{wildcard}{spelled}"
-                return f"Name the files in it, such as '{pattern}'."
-    return f"Name a file. Known endings are {', '.join(ENDINGS)}."

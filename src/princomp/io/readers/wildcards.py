@@ -1,4 +1,4 @@
-"""Expand names with wildcards to the names of files."""
+"""Expand wildcards and folders to the names of files."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ import errno
 import glob
 import os
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
 from princomp.errors import InputNotFoundError, ParameterError
-from princomp.io.readers.formats import ending_of
+from princomp.io.readers.formats import ENDINGS, ending_of
 from princomp.io.readers.reader_errors import file_error, folder_hint, reading
 
 
 def expand_patterns(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """Expand wildcard patterns to files.
+    """Expand wildcard patterns and folders to files.
 
     Parameters
     ----------
     names : sequence of path
         Each is "path" or "path::inside". A path with ``*``, ``?`` or ``[`` is a pattern unless
-        a file of exactly that name exists (``**`` matches folders of any depth). The part
-        "inside" applies to each matching file. Matches are in natural order: part2 before
-        part10.
+        a file of exactly that name exists (``**`` matches folders of any depth). A folder
+        stands for the tables in it and in its subfolders, but not for those in folders and files
+        whose names begin with "." or "_", where programs keep records of their own. The part
+        "inside" applies to each file. Files are in natural order: part2 before part10.
 
     Returns
     -------
@@ -33,9 +35,10 @@ def expand_patterns(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
     Raises
     ------
     InputNotFoundError
-        A pattern matches nothing.
+        A pattern matches nothing, or a folder holds no table.
     ParameterError
-        A file is named twice, so its rows would count twice.
+        A file is named twice, so its rows would count twice, or a folder holds tables of several
+        kinds, which may be copies of the same rows.
     """
     found = [path for name in names for path in _matches(os.path.expanduser(name))]
     seen: dict[tuple[object, str], Path] = {}
@@ -91,31 +94,49 @@ def _refuse_impossible(name: str) -> None:
 def _matches(name: str) -> list[Path]:
     _refuse_impossible(name)
     path, colons, inside = _split(name)
-    if not any(character in path for character in "*?[") or os.path.exists(path):
-        return [Path(name)]
-    matches = glob.glob(path, recursive=True)
-    # A folder is a table only if it is a Zarr store.
-    found = [
-        Path(match)
-        for match in matches
-        if not os.path.isdir(match)
-        or match.rstrip(os.sep).endswith(".zarr")
-        or _is_unread_table(match, matches)
-    ]
+    is_pattern = any(character in path for character in "*?[") and not os.path.exists(path)
+    matches = glob.glob(path, recursive=True) if is_pattern else [path]
+    folders = [match for match in matches if _is_folder_of_tables(match)]
+    if is_pattern and len(folders) < len(matches):
+        # Of folders among files, those are meant that are named like a table, as Spark names them,
+        # unless the pattern also matches files in them.
+        parents = {str(parent) for match in matches for parent in Path(match).parents}
+        folders = [folder for folder in folders if ending_of(folder) and folder not in parents]
+    found = [match for match in matches if not _is_folder_of_tables(match)]
+    found += [table for folder in folders for table in _tables_in(folder)]
     if not found:
         problem = "no file has a name like this"
         raise file_error(InputNotFoundError, name, problem, folder_hint())
-    return [Path(f"{match}{colons}{inside}") for match in sorted(found, key=_natural)]
+    return [Path(f"{match}{colons}{inside}") for match in sorted(map(Path, found), key=_natural)]
 
 
-def _is_unread_table(folder: str, matches: list[str]) -> bool:
-    """Whether a folder holds parts of a table, as Spark writes it, that no match names.
+def _is_folder_of_tables(path: str) -> bool:
+    return os.path.isdir(path) and ending_of(path) != ".zarr"
 
-    Such a folder is kept for an error about it.
-    """
-    ending = ending_of(folder)
-    parts = glob.glob(f"{glob.escape(folder)}/*{ending}") if ending else []
-    return bool(parts) and not any(Path(folder) in Path(other).parents for other in matches)
+
+def _tables_in(folder: str) -> list[str]:
+    """Return the tables in a folder and its subfolders, which all have the same ending."""
+    found = defaultdict[str, list[str]](list)
+    with reading(Path(folder), "a folder of tables"):
+        for parent, folders, files in os.walk(folder, onerror=_raise, followlinks=True):
+            stores = [name for name in folders if ending_of(name) == ".zarr"]
+            folders[:] = [name for name in folders if name[0] not in "._" and name not in stores]
+            for name in [*files, *stores]:
+                if name[0] not in "._" and (ending := ending_of(name)):
+                    found[ending].append(os.path.join(parent, name))
+    if not found:
+        problem, known = "is a folder without tables", ", ".join(ENDINGS)
+        raise file_error(InputNotFoundError, folder, problem, f"Known endings are {known}.")
+    if len(found) > 1:
+        kinds = " and ".join(f"{len(names):,} {ending}" for ending, names in found.items())
+        pattern = f"{glob.escape(folder)}/**/*{next(iter(found))}"
+        problem = f"is a folder with tables of several kinds: {kinds}"
+        raise file_error(ParameterError, folder, problem, f"Name those to use, as in '{pattern}'.")
+    return next(iter(found.values()))
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _natural(path: Path) -> tuple[list[list[str | int]], str]:
