@@ -70,7 +70,8 @@ def place_labels(
     obstacles = positions
     if points is not None:
         obstacles = np.concatenate([positions, _nearest_points(positions, points)])
-    arrange = partial(_arrange, ax, artists, positions, obstacles, lines, arrow_count)
+    sizes = np.array([text.get_window_extent().size for text in artists]) * 72.0 / ax.figure.dpi
+    arrange = partial(_arrange, ax, sizes, positions, obstacles, lines, arrow_count)
     candidates, placed = list(range(len(names))), {}
     while candidates:
         placed = arrange(candidates)
@@ -96,20 +97,19 @@ def place_labels(
 
 def _arrange(
     ax: Axes,
-    texts: list[Text],
+    sizes: FloatArray,
     positions: FloatArray,
     obstacles: FloatArray,
     lines: Sequence[FloatArray],
     arrow_count: int,
     candidates: list[int],
 ) -> dict[int, tuple[Placement, bool]]:
-    """Find places for some of the texts, in points from the lower left corner of the figure.
+    """Find places for some texts of these sizes, in points from the lower left of the figure.
 
     Names of arrows come first. Return also whether a text lies on points and other lines.
     """
     scale = 72.0 / ax.figure.dpi
     places, *paths = (ax.transData.transform(xy) * scale for xy in (positions, *lines))
-    sizes = {i: np.array(texts[i].get_window_extent().size) * scale for i in candidates}
     area = np.asarray(ax.get_window_extent().extents) * scale
     points = ax.transData.transform(obstacles) * scale
     placer = LabelPlacer(area, points, _segments(paths))

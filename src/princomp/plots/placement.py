@@ -114,9 +114,10 @@ def _stacked(rows: list[FloatArray]) -> FloatArray:
 
 def _overlap(boxes: FloatArray, others: FloatArray) -> NDArray[np.bool_]:
     """Which boxes (c, 4) and other boxes (m, 4) overlap; shape (c, m)."""
-    a, b = boxes[:, None], others[None]
-    apart = (a[..., :2] > b[..., 2:]) | (a[..., 2:] < b[..., :2])
-    return np.asarray(~apart.any(axis=2))
+    left, bottom, right, top = boxes.T[:, :, None]
+    apart = (left > others[:, 2]) | (bottom > others[:, 3])
+    apart |= (right < others[:, 0]) | (top < others[:, 1])
+    return ~apart
 
 
 def _cut_by(boxes: FloatArray, segments: FloatArray) -> NDArray[np.bool_]:
