@@ -42,6 +42,7 @@ from .memory import (
 from .seeds import (
     check_random_state as check_random_state,
     int_or_none as int_or_none,
+    search_rng as search_rng,
     seed_of as seed_of,
 )
 from .threads import (

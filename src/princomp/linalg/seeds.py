@@ -10,6 +10,9 @@ from princomp.errors import ParameterError
 
 # The largest seed that NumPy's RandomState, and therefore scikit-learn, accepts.
 _LARGEST = 2**32 - 1
+# A seed that tables are not made with: a search that starts from directions of the table itself may
+# miss others.
+_SEARCH_SEED = 0x5EA2C4
 
 
 def check_random_state(random_state: object) -> None:
@@ -47,3 +50,11 @@ def seed_of(random_state: object) -> int:
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
     return int_or_none(random_state) or 0
+
+
+def search_rng(number: int = 0) -> np.random.Generator:
+    """Return the generator of random vectors that searches start from, the same for each search.
+
+    Another ``number`` gives other vectors.
+    """
+    return np.random.default_rng([_SEARCH_SEED, number])

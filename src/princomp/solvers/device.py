@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from princomp.linalg import EPS, FloatArray, squares_over
+from princomp.linalg import EPS, FloatArray, search_rng, squares_over
 from princomp.solvers.bases import orthonormal
 from princomp.solvers.dense import AxisCount, roundoff, within_rank
 from princomp.solvers.lanczos import lanczos
@@ -82,7 +82,7 @@ def _search(moments: DeviceMoments, k: int, tol: float) -> Spectrum:
     def apply(vectors: FloatArray) -> FloatArray:
         return space.get(space.xp.matmul(moments.scatter, space.put(vectors))) / scale
 
-    least, rng = FEWEST_UNITS * EPS, np.random.default_rng(0)
+    least, rng = FEWEST_UNITS * EPS, search_rng()
     pairs = lanczos(apply, p, k, tol=max(tol, least), rng=rng, trace=trace / scale)
     axes, error = orthonormal(pairs.vectors.T), roundoff(p, moments.effective_unit, moments.count)
     return spectrum_of(pairs, moments, total, error, axes=axes, scale=scale)

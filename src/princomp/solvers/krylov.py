@@ -15,7 +15,7 @@ import numpy as np
 
 from princomp.errors import InputChangedError
 from princomp.kernels import native
-from princomp.linalg import FloatArray, Operator
+from princomp.linalg import FloatArray, Operator, search_rng
 from princomp.solvers.dense import roundoff_of_images
 from princomp.solvers.lanczos import lanczos_without_constants
 from princomp.solvers.ritz import FEWEST_UNITS, relative_residuals, spectrum_of, without_variance
@@ -225,7 +225,7 @@ def solve_blocks(
         k,
         tol=largest_residual,
         least_tol=None if tol else min(largest_residual, error),
-        rng=np.random.default_rng(0),
+        rng=search_rng(),
         start=start,
         max_vectors=max_vectors,
         trace=total * divisor,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from princomp.linalg import EPS, FloatArray, eigh, squares_over, svd
+from princomp.linalg import EPS, FloatArray, eigh, search_rng, squares_over, svd
 from princomp.solvers.bases import inner_products, multiply_left, orthonormal
 from princomp.solvers.dense import roundoff
 from princomp.solvers.search import Pairs
@@ -101,7 +101,7 @@ def axes_of_rows(rows: CentredRows, vectors: FloatArray, values: FloatArray) -> 
     if not zero_variance.any():
         return orthonormal(axes, overwrite=True)
     # Beyond the rank, any axes complete the basis: draw the same ones each time.
-    rng = np.random.default_rng(0)
+    rng = search_rng()
     axes[zero_variance] = rng.standard_normal((int(zero_variance.sum()), axes.shape[1]))
     # Twice, because vectors may nearly vanish when their projection on the others is subtracted.
     return orthonormal(orthonormal(axes))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from princomp.linalg import EPS, FloatArray
+from princomp.linalg import EPS, FloatArray, search_rng
 from princomp.solvers.dense import eigenpairs, roundoff
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.ritz import FEWEST_UNITS, axes_of_rows, bound_of_rows, residuals_of
@@ -68,7 +68,7 @@ def _top(products: FloatArray, k: int) -> tuple[FloatArray, FloatArray, float]:
     if not 0 < k < _FEW * n:
         return *eigenpairs(products), 0.0
     if n >= _SEARCHED:
-        rng = np.random.default_rng(0)
+        rng = search_rng()
         pairs = lanczos(
             lambda block: products @ block,
             n,

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 
 from princomp.kernels import Affine, forward, padded
-from princomp.linalg import EPS, FloatArray, Operator, empty, for_each, slices
+from princomp.linalg import EPS, FloatArray, Operator, empty, for_each, search_rng, slices
 from princomp.solvers.dense import roundoff_of_products
 from princomp.solvers.lanczos import lanczos_without_constants
 from princomp.solvers.ritz import FEWEST_UNITS, spectrum_of, without_variance
@@ -61,7 +61,7 @@ def search_scatter(
     if not patient and p < _LARGE and _is_flat(moments):
         return None
     width = min(p, _BLOCK * -(-k // _AXES_PER_BLOCK))
-    rng = np.random.default_rng(0)
+    rng = search_rng()
     pairs = lanczos_without_constants(
         products_with(moments.scatter, scale),
         moments.column_scatter,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from princomp.linalg import EPS, FloatArray, Operator
+from princomp.linalg import EPS, FloatArray, Operator, search_rng
 from princomp.solvers.bases import orthonormal
 from princomp.solvers.missed import may_hide_copies, miss_probability, relative_to_last
 from princomp.solvers.ritz import FEWEST_UNITS
@@ -152,7 +152,7 @@ def _search(product: Operator, p: int, max_vectors: int, rule: ShareOfTrace) -> 
     """Search in a space of ``max_vectors`` vectors (p,); abandoned at once if it is too small."""
     if not rule.target > 0 or max_vectors < 2 * _BLOCK:
         return _abandoned(0)
-    rng = np.random.default_rng(0)
+    rng = search_rng()
     first = orthonormal(rng.standard_normal((_BLOCK, p)))
     return search(SearchSpace(product, first, max_vectors, rule.tol), rule, rng)
 

@@ -11,7 +11,7 @@ from princomp.core.problem import Problem
 from princomp.core.routes.base import INITIAL_COMPONENTS, Cost, Solution, drop_rows
 from princomp.core.routes.moments import ENGINE_COLUMNS
 from princomp.errors import MemoryLimitError
-from princomp.linalg import FloatArray, format_bytes, one_blas_thread
+from princomp.linalg import FloatArray, format_bytes, one_blas_thread, search_rng
 from princomp.solvers import ImagesOf, block_width, completed, max_krylov_vectors, solve_blocks
 from princomp.summaries import Sketch, SketchOf, wide_block_rows
 
@@ -123,7 +123,7 @@ def _widened(start: FloatArray, size: int) -> FloatArray:
     width = block_width(size, p)
     if start.shape[1] >= width:
         return start
-    block = np.random.default_rng(size).standard_normal((p, width))
+    block = search_rng(size).standard_normal((p, width))
     block[:, : start.shape[1]] = start
     return block
 

@@ -27,7 +27,7 @@ from princomp.core.routes.moments import (
 )
 from princomp.core.routes.row_gram import GRAM_ROWS, ROW_GRAM, SPARSE_GRAM_ROWS, why_search_rows
 from princomp.core.routes.triangle import TRIANGLE
-from princomp.linalg import one_blas_thread
+from princomp.linalg import one_blas_thread, search_rng
 from princomp.solvers import (
     FEWEST_UNITS,
     AbandonRule,
@@ -152,13 +152,13 @@ def _search_number(
     stride = sample_step(*rows.shape)
     if abandon_rule is not None and exact and stride is not None:
         products_left, start = find_warm_start(
-            centred.sample(stride), exact, tol=tol, rng=np.random.default_rng(0)
+            centred.sample(stride), exact, tol=tol, rng=search_rng()
         )
         if abandoned is not None and abandon_rule.should_skip(products_left):
             return abandoned
 
     def solve_truncated(size: int) -> Spectrum | None:
-        rng = np.random.default_rng(0)
+        rng = search_rng()
         spectrum, passes = search_rows(
             rows, centred.columns, size, tol=tol, rng=rng, abandon=abandon_rule, start=start
         )

@@ -9,7 +9,7 @@ from princomp.core.problem import Problem
 from princomp.core.routes.base import Cost, Route, Solution
 from princomp.core.routes.krylov import search_memory
 from princomp.core.routes.sketch import whole_number_needed
-from princomp.linalg import FloatArray, one_blas_thread
+from princomp.linalg import FloatArray, one_blas_thread, search_rng
 from princomp.solvers import block_width, completed, max_krylov_vectors, solve_blocks
 from princomp.summaries import Columns
 
@@ -33,7 +33,7 @@ class TilesRoute(Route):
         scale, analysed, count = fit.analyse(columns)
         k = count.exact
         assert k is not None
-        start = np.random.default_rng(0).standard_normal((p, block_width(max(k, 1), p)))
+        start = search_rng().standard_normal((p, block_width(max(k, 1), p)))
         with fit.rows.tiles(complete=request.drop) as tiles:
 
             def apply(vectors: FloatArray) -> FloatArray:

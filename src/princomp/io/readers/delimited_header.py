@@ -157,8 +157,10 @@ def _fit_names(
     if len(names) == 1 and width > 1 and 2 * width_count > len(rows):
         line = next(lines[i] for i in range(count, len(cells)) if len(cells[i]) == width)
         # Such as "x" "y", as R writes names between spaces; the commas are in the rows.
-        spaced = " If spaces separate the fields, give sep=' '." if '"' in names[0] else ""
-        raise title_error(dialect, lines[0], line, width, more_advice=spaced)
+        marks = {";": ";", "\t": "\t", "|": "|", " ": '"'}
+        other = next((mark for mark, sign in marks.items() if sign in names[0]), None)
+        advice = f" If {other!r} separates its names, give sep={other!r}." if other else ""
+        raise title_error(dialect, lines[0], line, width, more_advice=advice)
     return names
 
 

@@ -20,7 +20,16 @@ from princomp.errors import NotFiniteError, row_words, warn
 from princomp.io import RowArray
 from princomp.kernel_pca.functions import KernelFunction, check_values
 from princomp.kernels import sampled_rows
-from princomp.linalg import EPS, FloatArray, empty, for_each, map_in_order, one_blas_thread, slices
+from princomp.linalg import (
+    EPS,
+    FloatArray,
+    empty,
+    for_each,
+    map_in_order,
+    one_blas_thread,
+    search_rng,
+    slices,
+)
 from princomp.summaries import Weights, is_sparse
 
 # Rows of a stripe, and columns of a tile of it: 2 MB of float64.
@@ -223,7 +232,7 @@ class KernelMatrix:
         self._offset = self.dtype.type(self._estimate_offset())
         # Products fill it from the tiles: it is rounded like all entries, so that the bias cancels.
         self._diagonal = np.empty(self.n)
-        random = np.random.default_rng(0).standard_normal((self.n, n_random))
+        random = search_rng().standard_normal((self.n, n_random))
         vectors = np.column_stack([self.centring.weights, self.centring.before_product(random)])
         with np.errstate(all="ignore"):
             images = self._multiply(vectors.astype(self.dtype))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from princomp.errors import DataError, MemoryLimitError, warn
 from princomp.kernel_pca.feature_space.matrix import CentredMatrix
-from princomp.linalg import EPS, FloatArray, fix_signs, format_bytes, one_blas_thread
+from princomp.linalg import EPS, FloatArray, fix_signs, format_bytes, one_blas_thread, search_rng
 from princomp.solvers import (
     FEWEST_UNITS,
     Pairs,
@@ -193,7 +193,7 @@ def _solve_lanczos(
     n = matrix.n
     fits = _dense_bytes(n) <= memory
     max_pairs = int(_MAX_LANCZOS_SHARE * n) if fits else n
-    rng = np.random.default_rng(0)
+    rng = search_rng()
     k, products = n_components if isinstance(n_components, int) else min(_FIRST_PAIRS, n), 1
     start = matrix.start_block
     if start is None:
