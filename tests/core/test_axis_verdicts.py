@@ -420,6 +420,15 @@ def test_few_columns_decide_if_they_have_most_of_the_variance(variances, said):
     assert (unequal_variances(np.array(variances), None) is not None) is said
 
 
+def test_one_of_three_columns_with_names_may_dominate():
+    names = ["a", "b", "c"]
+    found = unequal_variances(np.array([1.0, 39.0, 1.0]), names)
+    assert found == "variance of 'b' is 95% of the total"
+    assert unequal_variances(np.array([1.0, 37.9, 1.0]), names) is None
+    assert unequal_variances(np.array([1.0, 39.0, 1.0]), None) is None
+    assert unequal_variances(np.array([1.0, 39.0]), names[:2]) is None
+
+
 @pytest.mark.parametrize(
     ("ratio", "times"), [(999_999_999.0, "999,999,999"), (1e9, "1e+09"), (1234.0, "1,234")]
 )

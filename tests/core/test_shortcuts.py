@@ -275,6 +275,7 @@ def test_a_refit_discards_earlier_column_names(frame):
     assert list(model.fit(frame[["c", "b"]]).feature_names_in_) == ["c", "b"]
 
 
+@pytest.mark.filterwarnings("ignore:the variance of:UserWarning")
 def test_frames_of_other_types_are_checked_by_column(frame):
     long = frame.assign(b=np.full(60, 2**53 + 1))
     with pytest.raises(NotNumericError, match="'b'"):

@@ -193,6 +193,7 @@ def test_files_name_their_rows(model, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:left out 'id'")
+@pytest.mark.filterwarnings("ignore:the variance of:UserWarning")
 @pytest.mark.parametrize("kind", FRAMES)
 def test_a_left_out_column_of_numbers_names_the_rows(kind, frames):
     frame = frames["pandas"].drop(columns="State")

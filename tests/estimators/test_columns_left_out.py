@@ -91,14 +91,14 @@ def test_any_subset_of_rows_has_the_same_columns(frame, library, name):
     measured = frame.rename(columns={"a": name})
     measured.loc[:7, name] = np.arange(8.0) * 2
     with pytest.warns(UserWarning, match=f"'{name}' holds whole numbers .*analysed") as caught:
-        assert PCA(1).fit(library(measured[:8])).n_features_in_ == 3
+        assert PCA(1, scale="unit").fit(library(measured[:8])).n_features_in_ == 3
     assert len(caught) == 1
     for rows in (measured[4:], measured):
-        assert PCA(1).fit(library(rows)).n_features_in_ == 3
+        assert PCA(1, scale="unit").fit(library(rows)).n_features_in_ == 3
     repeated = frame.assign(a=[0, 1, 2] * 4).rename(columns={"a": name})
     for rows in (repeated, repeated[:3]):
         with pytest.warns(UserWarning, match=f"left out '{name}', .*columns of this name usually"):
-            assert PCA(1).fit(library(rows)).n_features_in_ == 2
+            assert PCA(1, scale="unit").fit(library(rows)).n_features_in_ == 2
 
 
 def test_row_numbers_can_be_kept(frame):

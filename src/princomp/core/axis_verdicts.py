@@ -47,6 +47,8 @@ _MAX_SPACE_AXES = 5
 # share of the columns) have more than half of the total, few columns decide an unscaled PCA. Pixels
 # near the border of images have small variances, too, but no few of the others decide.
 _MAX_VARIANCE_RATIO, _FEW_COLUMNS = 1000.0, 0.1
+# So does one of three or more columns with more than this share of the total.
+_DOMINANT_SHARE = 0.95
 
 
 class Verdict(NamedTuple):
@@ -317,8 +319,9 @@ def unequal_variances(variances: FloatArray, names: list[str] | None) -> str | N
     Returns
     -------
     str or None
-        Such as "variances of the columns differ 36,610-fold and 'Assault' has the largest"; None
-        if they do not differ so much.
+        Such as "variances of the columns differ 36,610-fold and 'Assault' has the largest", or, of
+        columns with names, "variance of 'Assault' is 96% of the total"; None if they do not differ
+        so much.
     """
     positive: NDArray[np.float64] = variances[variances > 0]
     if not positive.size:
@@ -327,8 +330,10 @@ def unequal_variances(variances: FloatArray, names: list[str] | None) -> str | N
     largest = int(np.argmax(variances))
     shares = np.sort(positive / float(positive.max()))[::-1]  # their sum cannot overflow
     few = max(2, int(_FEW_COLUMNS * len(variances)))
-    if ratio <= _MAX_VARIANCE_RATIO or shares[:few].sum() <= 0.5 * shares.sum():
-        return None
     name = f"column {largest}" if names is None else repr(names[largest])
+    if ratio <= _MAX_VARIANCE_RATIO or shares[:few].sum() <= 0.5 * shares.sum():
+        if names is None or len(positive) < 3 or shares.sum() * _DOMINANT_SHARE >= 1.0:
+            return None
+        return f"variance of {name} is {1.0 / shares.sum():.0%} of the total"
     times = f"{ratio:,.0f}" if ratio < 1e9 else f"{ratio:.0e}".replace("inf", "more than 1e+308")
     return f"variances of the columns differ {times}-fold and {name} has the largest"

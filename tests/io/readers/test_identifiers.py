@@ -74,6 +74,7 @@ def test_a_first_column_may_be_an_identifier(tmp_path):
         assert "'customer_id', the first column, is named like an identifier or code" in warning
 
 
+@pytest.mark.filterwarnings("ignore:the variance of:UserWarning")
 def test_identifiers_with_missing_cells_are_noted(tmp_path):
     frame = table(zip_code=np.r_[np.nan, np.arange(29.0)])
     frame.to_csv(tmp_path / "t.csv", index=False)

@@ -94,6 +94,7 @@ def test_usual_tables_have_no_codes(name):
     assert not code_notes(list(table.columns), table.to_numpy())
 
 
+@pytest.mark.filterwarnings("ignore:the variance of:UserWarning")
 @pytest.mark.parametrize("ending", ["csv", "xlsx"])
 def test_files_are_read_without_the_codes_that_a_note_names(tmp_path, ending):
     table = pd.DataFrame(answers(), columns=list("abcd"))
@@ -108,6 +109,7 @@ def test_files_are_read_without_the_codes_that_a_note_names(tmp_path, ending):
         model.transform(path)
 
 
+@pytest.mark.filterwarnings("ignore:the variance of:UserWarning")
 @pytest.mark.parametrize("dtype", [float, int])
 def test_codes_in_a_frame_cause_a_warning(dtype):
     table = pd.DataFrame(answers().astype(dtype), columns=list("abcd"))

@@ -43,6 +43,7 @@ def test_tables_and_batches_of_arrow_are_read_as_frames_and_files_are(index, tmp
     np.testing.assert_allclose(model.components_, expected.components_, atol=1e-14)
 
 
+@pytest.mark.filterwarnings("ignore:the variance of:UserWarning")
 def test_an_index_that_is_asked_for_is_analysed():
     frame = ROWS.rename_axis("number").set_axis(INDEXES["numbers"].rename("number"))
     table, columns = pa.Table.from_pandas(frame), frame.reset_index()
