@@ -170,3 +170,17 @@ def test_similarities_with_a_diagonal_of_zeros_cause_a_warning_only(n, rng):
     centred -= centred.mean(axis=1, keepdims=True)
     expected = np.linalg.eigvalsh(centred)[:-3:-1]
     np.testing.assert_allclose(model.eigenvalues_, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("trace", [24.3, 0.5])
+@pytest.mark.filterwarnings("ignore:the kernel matrix is not positive semi-definite")
+def test_negative_eigenvalues_do_not_hide_copies_of_the_largest(trace):
+    """The trace bounds an eigenvalue only if none is negative."""
+    n, rng = 800, np.random.default_rng(5)
+    vectors = np.linalg.qr(np.column_stack([np.ones(n), rng.standard_normal((n, n - 1))]))[0][:, 1:]
+    negative = -(40 + 27 - trace) / (n - 71)
+    values = np.r_[np.ones(40), np.full(30, 0.9), np.full(n - 71, negative)]
+    K = (vectors * values) @ vectors.T
+    model = KernelPCA(25, kernel="precomputed").fit((K + K.T) / 2)
+    np.testing.assert_allclose(model.eigenvalues_, 1.0, rtol=1e-12)
+    assert 0.0 < model.certificate_.missed < 1e-9

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from counted_rows import Counted
 
 from helpers import EPS, EPS32, assert_orthonormal, orthonormal, truth, with_singular_values
-from princomp import Moments
+from princomp import PCA, Moments
 from princomp.solvers import ritz, row_gram, row_search, scatter_search, search
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.missed import miss_probability, relative_to_last
@@ -277,3 +277,20 @@ def test_a_search_that_restarts_goes_on_from_its_last_images(rng):
     space.grow()
     outside = errors.T - space.vectors.T @ (space.vectors @ errors.T)
     assert np.abs(outside).max() <= 40 * EPS * 40
+
+
+@pytest.mark.parametrize("n", [1200, 700])
+def test_searches_do_not_start_from_random_numbers_that_tables_are_made_of(n):
+    """A search that starts from axes of the table itself cannot find others."""
+    p, rng = 1000, np.random.default_rng(1)
+    axes = np.linalg.qr(np.random.default_rng(0).standard_normal((p, 16)))[0]
+    other = rng.standard_normal(p)
+    for _ in range(3):
+        other -= axes @ (axes.T @ other)
+        other /= np.linalg.norm(other)
+    scores = rng.standard_normal((n, 17))
+    scores = np.linalg.qr(scores - scores.mean(axis=0))[0]
+    X = (scores * np.r_[3.5, np.linspace(3, 2, 16)]) @ np.column_stack([other, axes]).T
+    for solver in ("auto", "lanczos"):
+        found = PCA(5, svd_solver=solver).fit(X).singular_values_
+        np.testing.assert_allclose(found[:2], [3.5, 3.0], rtol=1e-10)

@@ -57,7 +57,7 @@ class TopPairs:
     least_tol : float
         Tolerance if the last values wanted are not much larger than ``tol``; see :func:`lanczos`.
     trace : float, optional
-        Sum of all eigenvalues.
+        Sum of all eigenvalues, if none is negative.
     abandon : callable, optional
         Ends the search early; see :func:`lanczos`.
     """
@@ -152,9 +152,10 @@ def lanczos(
     max_vectors: int | None = None,
     least_tol: float | None = None,
     trace: float | None = None,
+    definite: bool = True,
     abandon: Abandon = None,
 ) -> Pairs:
-    """Compute the ``k`` largest eigenpairs of a positive semi-definite operator.
+    """Compute the ``k`` largest eigenpairs of a symmetric operator.
 
     Parameters
     ----------
@@ -176,8 +177,10 @@ def lanczos(
         Tolerance if the last eigenvalues wanted are not much larger than ``tol`` times the largest:
         any vector has a residual that small. ``tol`` by default.
     trace : float, optional
-        Sum of all eigenvalues. If the other eigenvalues add up to less than the last one wanted,
-        no larger one can be missing.
+        Sum of all eigenvalues.
+    definite : bool
+        Whether no eigenvalue is negative. Then, if the other eigenvalues add up to less than the
+        last one wanted, no larger one can be missing.
     abandon : callable, optional
         Called with the forecast of further products and the number so far; returns true to end the
         search.
@@ -195,7 +198,8 @@ def lanczos(
     space = SearchSpace(apply, first, max_vectors, tol)
     copies = width if n_random is None else n_random
     least_tol = tol if least_tol is None else least_tol
-    rule = TopPairs(k, width, max_vectors, tol, copies, least_tol, trace=trace, abandon=abandon)
+    bound = trace if definite else None
+    rule = TopPairs(k, width, max_vectors, tol, copies, least_tol, trace=bound, abandon=abandon)
     pairs = search(space, rule, rng)
     if trace is not None and pairs.converged:
         _check_trace(pairs, trace, tol)

@@ -257,8 +257,9 @@ def _search(
         start=start,
         n_random=n_random,
         max_vectors=max_vectors,
-        # A trace of zero or less bounds no eigenvalue: some are negative.
+        # If it is zero or less, some eigenvalues are negative.
         trace=max(matrix.sums.trace, 0.0) * scale or None,
+        definite=matrix.function.positive,
     )
     return replace(pairs, values=pairs.values / scale, residuals=pairs.residuals / scale)
 
