@@ -120,7 +120,8 @@ def test_fit_prints_a_summary(princomp):
     assert "62.01%" in done.out
     assert "(left out)" in done.out
     assert (
-        "solid: PC1 and PC2 (axes within 23° in another sample of independent rows)\n" in done.out
+        "solid: PC1 and PC2 (axes within 23° of those of the population, if rows are independent)\n"
+        in done.out
     )
     named = "the rows are named by column 'State', which differs in all rows"
     assert done.err == f"note: {named}; --no-id leaves it out\n"
@@ -143,7 +144,10 @@ def test_fit_gives_the_verdicts_of_a_report(princomp, tmp_path, draw_only):
     for one in verdicts(fitted, angles):
         assert f"{one.angle:.0f}°" in page
     # Without the rows, the verdict assumes normally distributed rows, and says so.
-    assert "of independent normal rows" in princomp("show", tmp_path / "t_pca" / "model.pca").out
+    assert (
+        "if rows are independent and normal"
+        in princomp("show", tmp_path / "t_pca" / "model.pca").out
+    )
 
 
 def test_notes_are_in_the_document_and_not_on_stderr(princomp):

@@ -383,10 +383,10 @@ def test_angles_of_variances_that_may_be_equal_are_not_those_of_a_bootstrap():
         assert (one.angle, one.bootstrapped, one.may_be_equal) == (90.0, False, True)
     line = verdict_lines(found)[-1]
     assert "PC2 and PC3 (axes may have any direction, because their variances may be equal" in line
-    assert "another sample" not in line
+    assert "population" not in line
     turning = Verdict("PC4", "unstable", 60.0, bootstrapped=True)
-    mixed = "within 60° in another sample of independent rows; those of PC2 and PC3 may have any"
-    assert mixed in verdict_lines([*pair, turning])[0]
+    mixed = "within 60° of those of the population, if rows are independent; those of PC2 and PC3 "
+    assert f"{mixed}may have any" in verdict_lines([*pair, turning])[0]
     assert "because its variance may be equal to another" in verdict_lines(pair[:1])[0]
 
 
@@ -395,8 +395,9 @@ def test_axes_that_may_turn_by_any_angle_are_described_in_words():
     near = Verdict("PC1", "unstable", 89.4, bootstrapped=True)
     normal = Verdict("PC1", "unstable", 89.4)
     assert (normal.bootstrapped, normal.may_be_equal) == (False, False)
-    where = "in another sample of independent rows)"
-    assert f"(axes may have any direction {where}" in verdict_lines([near, free])[0]
+    any_direction = "(axes may have any direction in another sample of independent rows)"
+    assert any_direction in verdict_lines([near, free])[0]
+    where = "of that of the population, if rows are independent)"
     assert f"(axis within 89° {where}" in verdict_lines([near])[0]
 
 

@@ -45,7 +45,8 @@ def test_the_card_shows_the_results(arrests):
         'width: 100.0%"',
         'width: 39.9%"',
         "certificate: largest residual",
-        "solid: PC1 and PC2 (axes within 25° in another sample of independent normal rows)",
+        "solid: PC1 and PC2 (axes within 25° of those of the population, if rows are independent "
+        "and normal)",
     ):
         assert word in message, word
     assert "chosen by kaiser: " in card(PCA("kaiser", scale="unit").fit(arrests))

@@ -317,6 +317,21 @@ def test_a_biplot_has_one_factor_for_all_arrows_and_prints_it(wide):
     np.testing.assert_allclose(arrow_ends(same)[0], 2.0 * model.loadings_[order[0], :2])
 
 
+def test_points_projected_on_axes_as_arrows_approximate_the_data(arrests):
+    model = PCA(2).fit(arrests)
+    ax = plots.biplot(model, arrests, arrows="axes", top=4)
+    order = np.argsort(-(model.loadings_**2).sum(axis=1))
+    ends = arrow_ends(ax)
+    factor = np.linalg.norm(ends, axis=0)[0] / np.linalg.norm(model.components_, axis=1)[0]
+    np.testing.assert_allclose(ends, factor * model.components_.T[order], rtol=1e-12)
+    assert f"arrows: axes × {factor:.3g}" in text_of(ax)
+    best = model.inverse_transform(model.transform(arrests)) - model.mean_
+    products = model.transform(arrests) @ ends.T
+    np.testing.assert_allclose(products, factor * best[:, order], atol=1e-9)
+    with pytest.raises(ParameterError, match="arrows='Axes'"):
+        plots.biplot(model, arrests, arrows="Axes")
+
+
 def test_the_circle_holds_correlations(unit):
     ax = plots.circle(unit)
     arrows = arrow_ends(ax)

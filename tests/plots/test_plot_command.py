@@ -35,7 +35,20 @@ def test_the_same_arguments_give_the_same_bytes(princomp, model_file, tmp_path):
 def test_all_options_of_plot_are_accepted(princomp, model_file, grouped_file, tmp_path):
     for args in (
         ("biplot", grouped_file, "--groups", "region", "--ellipses", "mean", "--level", 0.9),
-        ("biplot", grouped_file, "--x", 2, "--y", "PC1", "--label", "Texas,Ohio", "--factor", 2),
+        (
+            "biplot",
+            grouped_file,
+            "--x",
+            2,
+            "--y",
+            "PC1",
+            "--label",
+            "Texas,Ohio",
+            "--factor",
+            2,
+            "--arrows",
+            "axes",
+        ),
         ("pairs", grouped_file, "--groups", "turn", "--components", "1,PC2", "--dark"),
         ("outliers", grouped_file, "--training", "--level", 0.99, "--label", 2),
         ("loadings", grouped_file, "--bootstrap", 50, "--components", 2),

@@ -42,7 +42,7 @@ _GROUP_OPTIONS = ("groups", "ellipses", "level")
 FIGURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "scree": ("model", ("top", "rule")),
     "scores": ("rows", (*_PLANE_OPTIONS, *_GROUP_OPTIONS, "label")),
-    "biplot": ("rows", (*_PLANE_OPTIONS, *_GROUP_OPTIONS, "label", "top", "factor")),
+    "biplot": ("rows", (*_PLANE_OPTIONS, *_GROUP_OPTIONS, "label", "top", "factor", "arrows")),
     "circle": ("model", (*_PLANE_OPTIONS, "top")),
     "contributions": ("model", ("x", "top")),
     "cos2": ("model", ("components", "top")),
@@ -107,6 +107,11 @@ def _check_extension(_: click.Context, __: click.Parameter, value: Path) -> Path
     "--factor",
     type=click.FloatRange(0, min_open=True),
     help="Factor of the arrows of a biplot; a suitable one by default.",
+)
+@click.option(
+    "--arrows",
+    type=click.Choice(["loadings", "axes"]),
+    help="Arrows of a biplot: loadings, or axes, which show the values of the rows.",
 )
 @click.option(
     "--bootstrap", type=click.IntRange(min=2), metavar="N", help="Error bars from N resamples."

@@ -67,8 +67,8 @@ class Verdict(NamedTuple):
         it is not known how far the axis would turn, also if filling the missing cells did not
         converge.
     angle : float
-        In 95% of samples the axis turns by at most this many degrees; NaN if unknown, 90 if its
-        variance is zero or may be equal to that of another component.
+        In 95% of samples, the axis is at most this many degrees from that of the population; NaN if
+        unknown, 90 if its variance is zero or may be equal to that of another component.
     partners : tuple of str
         Neighbours that the component cannot be separated from.
     bootstrapped : bool
@@ -79,7 +79,8 @@ class Verdict(NamedTuple):
         span a space that is similar in another sample. Empty if there is none. Spaces that contain
         the direction of the smallest variance are not considered.
     space_angle : float
-        In 95% of samples of normal rows, the space turns by at most this many degrees.
+        In 95% of samples of normal rows, the space is at most this many degrees from that of the
+        population.
     """
 
     component: str
@@ -241,7 +242,7 @@ def verdict_lines(judged: Sequence[Verdict]) -> list[str]:
     >>> from princomp.core import Verdict, verdict_lines
     >>> first = Verdict("PC1", "solid", 9.6, bootstrapped=True)
     >>> print("\n".join(verdict_lines([first, Verdict("PC2", "below resolution", 90.0)])))
-    solid: PC1 (axis within 10° in another sample of independent rows)
+    solid: PC1 (axis within 10° of that of the population, if rows are independent)
     below resolution: PC2. The variance is rounding error: do not interpret it
     """
     lines = []
@@ -264,10 +265,14 @@ def _turns(judged: Sequence[Verdict]) -> str:
     turning = [one for one in judged if not one.may_be_equal]
     if turning:
         bootstrapped = all(one.bootstrapped for one in turning)
-        of_what = "independent" if bootstrapped else "independent normal"
-        largest = max(one.angle for one in turning)
-        turns = "may have any direction" if _is_any_direction(largest) else f"within {largest:.0f}°"
-        parts.append(f"{'axes' if plural else 'axis'} {turns} in another sample of {of_what} rows")
+        axes, largest = "axes" if plural else "axis", max(one.angle for one in turning)
+        if _is_any_direction(largest):
+            rows = f"independent {'' if bootstrapped else 'normal '}rows"
+            parts.append(f"{axes} may have any direction in another sample of {rows}")
+        else:
+            rows = f"independent{'' if bootstrapped else ' and normal'}"
+            those = f"{'those' if plural else 'that'} of the population"
+            parts.append(f"{axes} within {largest:.0f}° of {those}, if rows are {rows}")
     free = [one.component for one in judged if one.may_be_equal]
     if free:
         axes = f"those of {component_ranges(free)}" if turning else "axes" if plural else "axis"

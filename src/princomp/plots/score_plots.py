@@ -96,6 +96,7 @@ def biplot(
     *,
     top: int = 10,
     factor: float | None = None,
+    arrows: str = "loadings",
     groups: object = None,
     ellipses: str = "rows",
     level: float = 0.95,
@@ -105,7 +106,7 @@ def biplot(
     ax: Axes | None = None,
     dark: bool | None = None,
 ) -> Axes:
-    """Draw rows and variables on two components: scores as points, loadings as arrows.
+    """Draw rows and variables on two components: scores as points, variables as arrows.
 
     Parameters
     ----------
@@ -114,9 +115,13 @@ def biplot(
     top : int, default=10
         Number of variables with an arrow: those that contribute most to the two components.
     factor : float, optional
-        Factor of all loadings, the same for both axes, so that angles and ratios of arrows are
+        Factor of all arrows, the same for both axes, so that angles and ratios of arrows are
         right. By default the longest arrow has 80% of the length of the scores. The factor is
         written under the figure.
+    arrows : {"loadings", "axes"}, default="loadings"
+        Loadings v√λ show how variables vary together: their products approximate covariances.
+        Axes v show the values of rows: the projection of a point on an arrow is proportional to
+        the value of that variable, as far as the two components represent it.
 
     Returns
     -------
@@ -129,25 +134,28 @@ def biplot(
 
     Notes
     -----
-    Gabriel (1971). Points are scores and arrows are loadings v√λ, so their products do not
-    approximate the data.
+    Gabriel (1971). With ``arrows="axes"``, the products of points and arrows approximate the data.
+    Loadings are longer along the component with the larger variance. If the variances differ much,
+    rows in the direction of an arrow may have low values of its variable.
     """
     drawn = DrawnModel.of(model, bootstrap)
     fitted = diagnostics.fitted_of(model)
     selected = select_plane(fitted.k, x, y)
     top = diagnostics.check_count("top", top)
     check_parameter("factor", factor, one_of(None) | number(0, exclusive=True))
+    check_parameter("arrows", arrows, one_of("loadings", "axes"))
     rows, row_groups = drawn_rows.rows_and_groups(model, X, selected, groups, ellipses, level, ids)
     # Contributions to the plane are proportional to squared lengths of loadings.
     loadings = fitted.loadings[:, selected.indices]
     order = np.argsort(-(loadings**2).sum(axis=1), kind="stable")[:top]
-    factor = _default_factor(rows.scores, loadings) if factor is None else float(factor)
-    note = f"arrows: loadings × {factor:.3g}"
+    vectors = loadings if arrows == "loadings" else fitted.components[selected.indices].T
+    factor = _default_factor(rows.scores, vectors) if factor is None else float(factor)
+    note = f"arrows: {arrows} × {factor:.3g}"
     if len(order) < fitted.p:
         note += f", the {len(order)} of {fitted.p:,} variables that contribute most"
-    arrows = (diagnostics.variable_names(model)[order], factor * loadings[order], note)
+    drawn_arrows = (diagnostics.variable_names(model)[order], factor * vectors[order], note)
     names = drawn.axis_names(selected)
-    return _draw(style.styled_axes(ax, dark), names, rows, row_groups, label, arrows)
+    return _draw(style.styled_axes(ax, dark), names, rows, row_groups, label, drawn_arrows)
 
 
 def _draw(
@@ -209,9 +217,9 @@ def _draw(
     return ax
 
 
-def _default_factor(scores: FloatArray, loadings: FloatArray) -> float:
+def _default_factor(scores: FloatArray, arrows: FloatArray) -> float:
     """Factor by which the longest arrow has 80% of the length of scores, with two digits."""
-    longest_score, longest_arrow = (float(np.hypot(*ends.T).max()) for ends in (scores, loadings))
+    longest_score, longest_arrow = (float(np.hypot(*ends.T).max()) for ends in (scores, arrows))
     if not longest_score > 0 or not longest_arrow > 0:
         return 1.0
     return float(f"{_ARROW_LENGTH * longest_score / longest_arrow:.2g}")
