@@ -33,7 +33,7 @@ from princomp.errors import ParameterError
         (lambda: whole_number(-1), "a whole number of at least -1"),
         (
             lambda: fraction() | whole_number(1),
-            "a fraction in (0, 1) or a whole number of at least 1",
+            "a fraction in (0, 1) (0.8 is 80%) or a whole number of at least 1",
         ),
         (lambda: array_like("an array"), "an array"),
     ],

@@ -99,6 +99,11 @@ def test_invalid_groups_are_refused(arrests, unit):
     refused(ShapeError, draw([None] * 50), "no row has a group")
     refused(ParameterError, draw(list(map(str, range(50)))), "50 groups")
     refused(ParameterError, draw(np.random.default_rng(0).random(50)), "50 groups", "metadata()")
+    measured = np.random.default_rng(0).random(50).round(1)
+    assert len(np.unique(measured)) < 25
+    plots.scores(unit, arrests, groups=measured)  # such as doses
+    measured[:20] = np.arange(20) / 7
+    refused(ParameterError, draw(measured), "different numbers of 50 rows, not", "metadata()")
     refused(ShapeError, draw({"a": ["x"] * 50, "b": ["y"] * 50}), "2 columns")
     repeated = pd.DataFrame(arrests, columns=["a", "b", "b", "c"])
     refused(ColumnError, lambda: plots.scores(unit, repeated, groups="b"), "not unique")

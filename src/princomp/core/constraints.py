@@ -79,7 +79,7 @@ def fraction() -> Constraint:
     """Accept numbers between 0 and 1 that are not of an integer type."""
     return Constraint(
         lambda value: is_number(value, Real) and not is_number(value, Integral) and 0 < value < 1,
-        ("a fraction in (0, 1)",),
+        ("a fraction in (0, 1) (0.8 is 80%)",),
     )
 
 

@@ -93,13 +93,15 @@ class TableSchema:
                 warning = next(iter(code_notes(names, rows[0], in_frame=True, low_only=True)), None)
         elif (labels := labels_of_float_frame(X)) is not None and not _begins_with_index(labels):
             rows = as_rows(X.to_numpy()), labels or None, frame_origin(X)
-            if len(labels) > 1:
-                without = drop_call([labels[0]], pandas=hasattr(X, "iloc"))
-                notes = counting_notes(labels[0], rows[0][:, 0], may_count=False, leave_out=without)
+            if labels:
                 table = TableSource(rows[0], columns=labels, origin=frame_origin(X))
-                leave_out = partial(drop_call, pandas=hasattr(X, "iloc"))
-                identifiers = identifier_notes(table, labels[0], leave_out)
-                warning = warning_text([*notes, *notes_on_rows(table), *identifiers])
+                notes = [*notes_on_rows(table)]
+                if len(labels) > 1:
+                    leave_out = partial(drop_call, pandas=hasattr(X, "iloc"))
+                    first, without = rows[0][:, 0], leave_out([labels[0]])
+                    counting = counting_notes(labels[0], first, may_count=False, leave_out=without)
+                    notes = [*counting, *notes, *identifier_notes(table, labels[0], leave_out)]
+                warning = warning_text(notes)
         elif (distributed := as_distributed(X)) is not None:
             rows = distributed, distributed.columns, None
             if not distributed.p:  # such as the scores of no components

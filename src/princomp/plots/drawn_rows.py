@@ -148,8 +148,8 @@ def read_groups(groups: object, X: object, kept: NDArray[np.bool_]) -> Groups | 
         raise ShapeError(
             f"groups has {len(columns)} columns", place=place, hint="give one value for each row"
         )
-    column = columns[0]
-    if column.numbers is not None:  # codes of categories
+    column, numbers = columns[0], columns[0].numbers
+    if numbers is not None:  # codes of categories
         column = diagnostics.extra_columns(groups, n, index, [column.name], what="groups")[0]
     if column.codes is None:
         raise NotNumericError(
@@ -161,12 +161,16 @@ def read_groups(groups: object, X: object, kept: NDArray[np.bool_]) -> Groups | 
     present = np.unique(codes[codes >= 0])
     if not len(present):
         raise ShapeError("no row has a group", place=place, hint="leave out groups")
+    combine = "combine some of them; metadata() correlates numbers with components"
     if len(present) > _MAX_GROUPS:
-        raise ParameterError(
-            f"{len(present)} groups are more than the {_MAX_GROUPS} that a figure can show",
-            place=place,
-            hint="combine some of them; metadata() correlates numbers with components",
+        problem = f"{len(present)} groups are more than the {_MAX_GROUPS} that a figure can show"
+        raise ParameterError(problem, place=place, hint=combine)
+    are_measured = numbers is not None and bool((numbers[np.isfinite(numbers)] % 1).any())
+    if are_measured and 2 * len(present) > len(codes):
+        problem = (
+            f"groups are {len(present)} different numbers of {len(codes)} rows, not categories"
         )
+        raise ParameterError(problem, place=place, hint=combine)
     new_codes = np.where(codes < 0, -1, np.searchsorted(present, codes))
     title = "" if column.name == "groups" else column.name
     # matplotlib leaves empty labels out of legends.

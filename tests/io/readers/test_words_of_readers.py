@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from princomp import PCA
 from princomp.errors import NotNumericError, ShapeError
 from princomp.io import open_files
+from princomp.io.readers.read_options import ReadOptions
 
 
 def test_only_text_files_get_a_hint_on_separators(tmp_path):
@@ -20,6 +21,10 @@ def test_only_text_files_get_a_hint_on_separators(tmp_path):
         with pytest.raises(ShapeError) as caught:
             open_files([path])
         assert ("name the separator between them, such as sep=' '" in caught.value.hint) is advised
+    path.write_text("a,b,c\nu,x,p\nv,y,q\n")
+    with pytest.raises(ShapeError, match="without numbers: a,b,c") as caught:
+        open_files([path], options=ReadOptions(sep=";"))
+    assert "such as sep=','" in caught.value.hint
     for columns in ({"a": ["1 2", "3 4"]}, {"a": ["u", "v"], "b": ["x", "y"]}):
         with pytest.raises(ShapeError) as caught:
             PCA().fit(pd.DataFrame(columns))

@@ -9,6 +9,7 @@ formats, wildcards             formats by the ending of the name, parts of files
 isolated                       untrusted files, read in a separate process
 table_input, read_options      rows, or one column, of any object a user passes; options for reading
 left_out, row_names            columns without numbers; columns that name or number the rows
+misread                        tables that seem to be covariances, or text that was not split
 date_numbers, missing_codes    first columns of dates or times; numbers such as 99 for missing cells
 rows_at_end                    empty rows and totals at the end of a text
 delimited                      CSV and TSV files read whole; which columns hold numbers

@@ -45,6 +45,7 @@ from princomp.io.readers.left_out import (
     no_numbers_error,
     text_notes,
 )
+from princomp.io.readers.misread import separator_note, symmetric_note
 from princomp.io.readers.missing_codes import code_notes
 from princomp.io.readers.reader_errors import NO_ROWS_HINT
 from princomp.io.readers.row_names import (
@@ -210,7 +211,7 @@ def from_frame(
 
 
 def notes_on_rows(table: TableSource, frame: Frame | None = None) -> tuple[WarningNote, ...]:
-    """Notes on numbers that may mark missing cells, and on a last row that looks like totals.
+    """Notes on a table that may be misread: codes for missing cells, totals, covariances, text.
 
     ``table`` has the numbers of ``frame``, which may also have columns of text.
     """
@@ -218,8 +219,10 @@ def notes_on_rows(table: TableSource, frame: Frame | None = None) -> tuple[Warni
     if frame is not None:
         texts = (name for name, kind in frame.schema.items() if kind == nw.String)
         last_row += [frame.get_column(name).tail(1).to_list()[0] for name in texts]
-    codes = code_notes(table.columns or (), table.data, in_frame=True)
-    return (*codes, *totals_note(table.data, last_row))
+    names = table.columns or ()
+    codes = code_notes(names, table.data, in_frame=True)
+    misread = (*symmetric_note(table), *separator_note(names))
+    return (*codes, *totals_note(table.data, last_row), *misread)
 
 
 def index_label(frame: IntoDataFrame) -> str | None:

@@ -79,11 +79,15 @@ def text_notes(names: Iterable[str]) -> tuple[NamedNote, ...]:
 
 
 def warning_text(notes: Iterable[str], hint: str = FRAME_HINT) -> str | None:
-    """Join the notes that are warnings, with a hint; None if there are none."""
+    """Join the notes that are warnings; None if there are none.
+
+    ``hint`` says how to choose columns. It follows if some were left out.
+    """
     found = [note for note in notes if isinstance(note, WarningNote)]
     if not found:
         return None
-    return f"{'; '.join(found)}. {hint}"
+    left_out = any(isinstance(note, LeftOut) for note in found)
+    return "; ".join(found) + (f". {hint}" if left_out else "")
 
 
 def left_out_notes(kinds: Mapping[str, str]) -> tuple[LeftOut, ...]:
@@ -100,7 +104,9 @@ def no_numbers_error(kinds: Mapping[str, str], origin: Origin) -> ShapeError:
     problem = f"no numeric column; without numbers: {listed(kinds)}"
     hint = "Principal components need columns of numbers."
     if len(kinds) == 1 and origin.line_of is not None:
-        hint += " If this column holds several, name the separator between them, such as sep=' '."
+        other = next((mark for mark in ",;\t|" if mark in next(iter(kinds))), " ")
+        hint += " If this column holds several, name the separator between them, such as "
+        hint += f"sep={other!r}."
     if TRUE_FALSE in kinds.values():
         how = "convert it: X.astype(int) in pandas"
         if origin.file is not None:
