@@ -8,6 +8,7 @@ import numpy as np
 
 from princomp.io.readers.left_out import WarningNote
 from princomp.io.readers.source import TableSource
+from princomp.linalg import FloatArray
 
 # A smaller square table may be symmetric by chance. Copies of an entry differ by rounding at most.
 _FEWEST_COLUMNS, _ROUNDING = 3, 1e-6
@@ -19,11 +20,16 @@ def symmetric_note(table: TableSource) -> tuple[WarningNote, ...]:
     """Note on a symmetric table, which probably holds covariances, correlations or distances."""
     C = table.data
     is_square = isinstance(C, np.ndarray) and C.shape[0] == C.shape[1] >= _FEWEST_COLUMNS
-    if not is_square or not np.allclose(C, C.T, rtol=_ROUNDING, atol=0.0) or not C.any():
+    # The first row decides for nearly all other tables.
+    if not is_square or not (_are_equal(C[0], C[:, 0]) and _are_equal(C, C.T)) or not C.any():
         return ()
     problem = "the table is symmetric, as covariances, correlations and distances are, and its rows"
     remedy = "PCA.from_covariance(C) analyses a covariance or correlation matrix"
     return (WarningNote(f"{problem} are analysed as observations: {remedy}"),)
+
+
+def _are_equal(a: FloatArray, b: FloatArray) -> bool:
+    return np.allclose(a, b, rtol=_ROUNDING, atol=0.0)
 
 
 def separator_note(names: Sequence[str]) -> tuple[WarningNote, ...]:
