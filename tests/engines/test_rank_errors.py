@@ -74,6 +74,19 @@ def test_a_file_that_changes_is_reported(mpi, case, kind, rng, tmp_path):
     assert {error.place["rank"] for error in errors} == {1}
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.npy", "large.npy"])
+def test_a_file_that_several_ranks_read_is_refused(ranks, rng, tmp_path, name):
+    X = rows_of(rng, 2**16 if name == "large.npy" else 60, p=70)
+    path = tmp_path / name
+    if name == "t.csv":
+        pd.DataFrame(X, columns=[f"c{j}" for j in range(70)]).to_csv(path, index=False)
+    else:
+        np.save(path, X)
+    errors = assert_refused(ranks, ParameterError, "fit_file", str(path))
+    assert "rank 1 reads the same file as rank 0" in str(errors[0])
+    assert errors[0].place["file"] == str(path)
+
+
 def test_errors_about_all_rows_are_raised_on_all_ranks(ranks, rng):
     X = rows_of(rng, 300)
     X[:, 3] = 1.0

@@ -8,6 +8,7 @@ the same one.
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
 import platform
 from collections import defaultdict
@@ -20,7 +21,7 @@ import numpy as np
 
 from princomp.engines.mpi.communicators import Communicator
 from princomp.errors import ColumnError, ParameterError, PrincompError, ShapeError
-from princomp.io import Origin, Source
+from princomp.io import FileState, Origin, Source
 from princomp.linalg import memory_limit, processors
 from princomp.summaries import Weights, stored_bytes
 
@@ -104,6 +105,7 @@ class RankRecord(NamedTuple):
     memory_was_set: bool
     host: str
     processors: frozenset[int]
+    files: tuple[FileState, ...]
 
     @classmethod
     def of(cls, own: RankInput, settings: dict[str, Any]) -> RankRecord:
@@ -125,7 +127,16 @@ class RankRecord(NamedTuple):
             memory_was_set=own.memory is not None,
             host=platform.node(),
             processors=processors(),
+            files=_files_of(own),
         )
+
+
+def _files_of(own: RankInput) -> tuple[FileState, ...]:
+    """The files that this rank reads."""
+    if isinstance(own.data, Source):
+        return own.data.current_states()
+    file = None if own.origin is None else own.origin.file
+    return (FileState.of(file),) if file is not None and os.path.isfile(file) else ()
 
 
 class Agreement(NamedTuple):
@@ -180,6 +191,7 @@ def _combine(records: list[RankRecord]) -> Agreement:
     if not with_columns:
         raise ShapeError("no rank has rows", hint="give at least two rows on any of the ranks")
     _check_columns(with_columns)
+    _check_files(records)
     first = with_columns[0][1]
     on_host = defaultdict[str, list[RankRecord]](list)
     for record in records:
@@ -246,6 +258,20 @@ def _check_columns(known: list[tuple[int, RankRecord]]) -> None:
             place={"rank": rank, "missing": missing, "new": new},
             hint="give the same columns in the same order on every rank, with names or without",
         )
+
+
+def _check_files(records: list[RankRecord]) -> None:
+    """Refuse a file that several ranks read."""
+    seen: dict[FileState, int] = {}
+    for rank, record in enumerate(records):
+        for file in record.files:
+            if (first := seen.setdefault(file, rank)) != rank:
+                raise ParameterError(
+                    f"rank {rank} reads the same file as rank {first} ({file.file}), so its rows "
+                    "would count twice",
+                    place={"rank": rank, "file": file.file},
+                    hint="give each rank files of its own, or its part of the rows",
+                )
 
 
 def _comparable(value: object) -> Any:
