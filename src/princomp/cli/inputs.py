@@ -200,8 +200,10 @@ def _accept_unnamed(source: io.Source, allow_unnamed: bool) -> io.Source:
 
 
 def is_table(name: str) -> bool:
-    """Whether a name refers to a table instead of a model."""
-    return name == "-" or io.ending_of(io.split_inside(name)[0]) is not None
+    """Whether a name refers to a table, or to a folder of tables, instead of a model."""
+    path = io.split_inside(name)[0]
+    is_folder = path.is_dir() and not (path / "model.pca").exists()  # of results
+    return name == "-" or io.ending_of(path) is not None or is_folder
 
 
 def _is_model(name: str) -> bool:

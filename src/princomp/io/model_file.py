@@ -109,9 +109,9 @@ def _read_bytes(kind: Kind, name: str) -> bytes:
     place = {"file": name}
     if os.path.exists(name) and not os.path.isfile(name):
         what = "is a folder" if os.path.isdir(name) else "is not a regular file"
-        raise InputNotFoundError(
-            f"{name}: {what}, so no {kind.name}", place=place, hint=kind.creation_hint
-        )
+        inside = os.path.join(name, f"{kind.name}.pca")  # results of a fit hold model.pca
+        hint = f"Give the file in it: {inside}" if os.path.isfile(inside) else kind.creation_hint
+        raise InputNotFoundError(f"{name}: {what}, so no {kind.name}", place=place, hint=hint)
     try:
         with open(name, "rb") as stream:
             start = stream.read(9)

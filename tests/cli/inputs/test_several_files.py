@@ -158,6 +158,22 @@ def test_a_wildcard_takes_files_in_natural_order_and_names_the_results(princomp,
     assert planned["plan"]["columns"] == 3
 
 
+def test_a_folder_of_tables_is_a_table_and_one_of_results_is_none(princomp, tmp_path):
+    X = random_table()
+    (tmp_path / "rows" / "y=1").mkdir(parents=True)
+    write_table(tmp_path / "rows", "csv", X[:20], stem="p1", ids=IDS[:20])
+    write_table(tmp_path / "rows" / "y=1", "csv", X[20:], stem="p2", ids=IDS[20:])
+    found = princomp("fit", "rows", "--id", "id", "--json").document
+    assert_correct(X, found)
+    assert {os.path.dirname(file) for file in found["files"].values()} == {"rows_pca"}
+    assert princomp("transform", "rows_pca/model.pca", "rows/", "-o", "d.csv").code == 0
+    assert princomp("report", "rows", "--id", "id", "-o", "r.html").code == 0
+    for command in (["show", "rows_pca"], ["report", "rows_pca"]):
+        done = princomp(*command)
+        assert done.code != 0
+        assert f"Give the file in it: {os.path.join('rows_pca', 'model.pca')}" in done.err
+
+
 def test_files_with_different_columns_are_refused(princomp, tmp_path):
     X = random_table()
     write_table(tmp_path, "csv", X, stem="p1")
