@@ -27,7 +27,7 @@ from princomp.core.weights import (
     warn_of_sum_of_weights,
 )
 from princomp.engines import DistributedRows, ProgressCallback, RunContext
-from princomp.errors import NotAvailableError, NotFiniteError
+from princomp.errors import NotAvailableError, NotFiniteError, warn
 from princomp.io import (
     DROP_HINT,
     FILL_HINT,
@@ -36,6 +36,7 @@ from princomp.io import (
     Rows,
     Source,
     TableSource,
+    is_symmetric,
     not_finite_error,
     read_if_small,
     read_whole,
@@ -80,6 +81,12 @@ def fit_table(
         X, sample_weight = attach_weights(X, sample_weight)
     rows, schema = TableSchema.read(X, owner, parameters.scale)
     data, columns, origin = rows
+    if columns is not None and is_symmetric(data):
+        warn(
+            "the table is symmetric, as covariances, correlations and distances are, and its rows "
+            "are analysed as observations: PCA.from_covariance(C) analyses a covariance or "
+            "correlation matrix"
+        )
     weights = None if sample_weight is None else checked_weights(sample_weight, data.shape[0])
     run = None
     if progress is not None or checkpoint is not None:

@@ -65,6 +65,7 @@ from .readers.memory import (
     is_numeric_array as is_numeric_array,
     labels_of_float_frame as labels_of_float_frame,
 )
+from .readers.misread import is_symmetric as is_symmetric
 from .readers.missing_codes import code_notes as code_notes
 from .readers.not_finite import (
     DROP_HINT as DROP_HINT,

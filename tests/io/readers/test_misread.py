@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from princomp import PCA
+from princomp import PCA, KernelPCA
 
 NAMES = list("abc")
 
@@ -42,6 +42,7 @@ def test_other_square_tables_cause_no_warning(correlations, rng):
         X = pd.DataFrame(data, columns=NAMES[: data.shape[1]])
         assert "symmetric" not in warned_of(X)
     assert "symmetric" not in warned_of(C)  # an array has no names
+    KernelPCA(1, kernel="precomputed").fit(correlations)  # no warning
 
 
 @pytest.mark.parametrize("mark", [";", "\t", "|"])

@@ -25,7 +25,6 @@ from princomp.io.readers.left_out import (
     left_out_notes,
     true_false_notes,
 )
-from princomp.io.readers.misread import symmetric_note
 from princomp.io.readers.missing_codes import code_notes
 from princomp.io.readers.number_text import Unit
 from princomp.io.readers.reader_errors import reading
@@ -172,7 +171,6 @@ def _notes_on_numbers(
         checked = dialect.names[0] if selection.id_column is None else None
         notes += identifier_notes(converted, checked)
         notes += quoted_notes(dialect, columns)
-        notes += symmetric_note(converted)
     return notes
 
 

@@ -45,7 +45,7 @@ from princomp.io.readers.left_out import (
     no_numbers_error,
     text_notes,
 )
-from princomp.io.readers.misread import separator_note, symmetric_note
+from princomp.io.readers.misread import separator_note
 from princomp.io.readers.missing_codes import code_notes
 from princomp.io.readers.reader_errors import NO_ROWS_HINT
 from princomp.io.readers.row_names import (
@@ -211,7 +211,7 @@ def from_frame(
 
 
 def notes_on_rows(table: TableSource, frame: Frame | None = None) -> tuple[WarningNote, ...]:
-    """Notes on a table that may be misread: codes for missing cells, totals, covariances, text.
+    """Notes on a table that may be misread: codes for missing cells, totals, text not split.
 
     ``table`` has the numbers of ``frame``, which may also have columns of text.
     """
@@ -221,8 +221,7 @@ def notes_on_rows(table: TableSource, frame: Frame | None = None) -> tuple[Warni
         last_row += [frame.get_column(name).tail(1).to_list()[0] for name in texts]
     names = table.columns or ()
     codes = code_notes(names, table.data, in_frame=True)
-    misread = (*symmetric_note(table), *separator_note(names))
-    return (*codes, *totals_note(table.data, last_row), *misread)
+    return (*codes, *totals_note(table.data, last_row), *separator_note(names))
 
 
 def index_label(frame: IntoDataFrame) -> str | None:

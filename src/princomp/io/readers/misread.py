@@ -1,4 +1,4 @@
-"""Notes on tables that seem to be something else: a covariance matrix, text that was not split."""
+"""Tables that seem to be something else: a covariance matrix, text that was not split."""
 
 from __future__ import annotations
 
@@ -16,16 +16,13 @@ _FEWEST_COLUMNS, _ROUNDING = 3, 1e-6
 _SEPARATORS, _FEWEST_SEPARATORS = (";", "\t", "|"), 2
 
 
-def symmetric_note(table: TableSource) -> tuple[WarningNote, ...]:
-    """Note on a symmetric table, which probably holds covariances, correlations or distances."""
-    C = table.data
-    is_square = isinstance(C, np.ndarray) and C.shape[0] == C.shape[1] >= _FEWEST_COLUMNS
+def is_symmetric(rows: object) -> bool:
+    """Whether a table in memory is symmetric: covariances, correlations or distances, probably."""
+    C = rows.data if isinstance(rows, TableSource) else rows
+    if not isinstance(C, np.ndarray) or not C.shape[0] == C.shape[1] >= _FEWEST_COLUMNS:
+        return False
     # The first row decides for nearly all other tables.
-    if not is_square or not (_are_equal(C[0], C[:, 0]) and _are_equal(C, C.T)) or not C.any():
-        return ()
-    problem = "the table is symmetric, as covariances, correlations and distances are, and its rows"
-    remedy = "PCA.from_covariance(C) analyses a covariance or correlation matrix"
-    return (WarningNote(f"{problem} are analysed as observations: {remedy}"),)
+    return bool(_are_equal(C[0], C[:, 0]) and _are_equal(C, C.T) and C.any())
 
 
 def _are_equal(a: FloatArray, b: FloatArray) -> bool:
