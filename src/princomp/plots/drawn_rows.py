@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -148,8 +148,8 @@ def read_groups(groups: object, X: object, kept: NDArray[np.bool_]) -> Groups | 
         raise ShapeError(
             f"groups has {len(columns)} columns", place=place, hint="give one value for each row"
         )
-    column, numbers = columns[0], columns[0].numbers
-    if numbers is not None:  # codes of categories
+    column = columns[0]
+    if column.numbers is not None:  # codes of categories
         column = diagnostics.extra_columns(groups, n, index, [column.name], what="groups")[0]
     if column.codes is None:
         raise NotNumericError(
@@ -165,8 +165,7 @@ def read_groups(groups: object, X: object, kept: NDArray[np.bool_]) -> Groups | 
     if len(present) > _MAX_GROUPS:
         problem = f"{len(present)} groups are more than the {_MAX_GROUPS} that a figure can show"
         raise ParameterError(problem, place=place, hint=combine)
-    are_measured = numbers is not None and bool((numbers[np.isfinite(numbers)] % 1).any())
-    if are_measured and 2 * len(present) > len(codes):
+    if 2 * len(present) > len(codes) and _are_fractions([column.labels[i] for i in present]):
         problem = (
             f"groups are {len(present)} different numbers of {len(codes)} rows, not categories"
         )
@@ -175,6 +174,15 @@ def read_groups(groups: object, X: object, kept: NDArray[np.bool_]) -> Groups | 
     title = "" if column.name == "groups" else column.name
     # matplotlib leaves empty labels out of legends.
     return Groups(new_codes, tuple(str(column.labels[i]) or '""' for i in present), title)
+
+
+def _are_fractions(labels: Sequence[object]) -> bool:
+    """Whether all labels are numbers, and some of them are not whole."""
+    try:
+        numbers = np.array(labels, dtype=np.float64)
+    except ValueError:
+        return False
+    return bool((numbers != np.floor(numbers)).any())
 
 
 def choose_labelled(
