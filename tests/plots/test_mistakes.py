@@ -104,7 +104,7 @@ def test_invalid_groups_are_refused(arrests, unit):
     plots.scores(unit, arrests, groups=measured)  # such as doses
     measured[:20] = np.arange(20) / 7
     for groups in (measured, list(map(str, measured))):
-        refused(ParameterError, draw(groups), "different numbers of 50 rows, not", "metadata()")
+        refused(ParameterError, draw(groups), "different numbers in 50 rows, not", "metadata()")
     refused(ShapeError, draw({"a": ["x"] * 50, "b": ["y"] * 50}), "2 columns")
     repeated = pd.DataFrame(arrests, columns=["a", "b", "b", "c"])
     refused(ColumnError, lambda: plots.scores(unit, repeated, groups="b"), "not unique")

@@ -216,7 +216,7 @@ def test_all_angles_are_listed(draw_only):
     model = PCA(10).fit(X)
     found = bootstrap(model, X, n=30)
     page = Page(report(model, X, bootstrap=30))
-    (listed,) = re.findall(r"bootstrap resamples at most ([^.]*), if", page.text)
+    (listed,) = re.findall(r"bootstrap resamples they turn by at most ([^.]*), if", page.text)
     angles, judged = found.angle_quantiles((0.95,))[0], verdicts(model, found)
     free = [one.component for one in judged if one.may_be_equal]
     assert listed.split(", ") == [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import zlib
 from collections.abc import Sequence
@@ -202,8 +203,10 @@ def _accept_unnamed(source: io.Source, allow_unnamed: bool) -> io.Source:
 def is_table(name: str) -> bool:
     """Whether a name refers to a table, or to a folder of tables, instead of a model."""
     path = io.split_inside(name)[0]
-    is_folder = path.is_dir() and not (path / "model.pca").exists()  # of results
-    return name == "-" or io.ending_of(path) is not None or is_folder
+    if name == "-" or io.ending_of(path) is not None:
+        return True
+    # A folder of results holds a model.
+    return os.path.isdir(path) and not os.path.exists(path / "model.pca")
 
 
 def _is_model(name: str) -> bool:

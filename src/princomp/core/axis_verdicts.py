@@ -339,6 +339,7 @@ def unequal_variances(variances: FloatArray, names: list[str] | None) -> str | N
     if ratio <= _MAX_VARIANCE_RATIO or shares[:few].sum() <= 0.5 * shares.sum():
         if names is None or len(positive) < 3 or shares.sum() * _DOMINANT_SHARE >= 1.0:
             return None
-        return f"variance of {name} is {1.0 / shares.sum():.0%} of the total"
+        share = f"{1.0 / shares.sum():.0%}".replace("100%", "more than 99%")
+        return f"variance of {name} is {share} of the total"
     times = f"{ratio:,.0f}" if ratio < 1e9 else f"{ratio:.0e}".replace("inf", "more than 1e+308")
     return f"variances of the columns differ {times}-fold and {name} has the largest"

@@ -85,7 +85,7 @@ def fit_table(
         warn(
             "the table is symmetric, as covariances, correlations and distances are, and its rows "
             "are analysed as observations: PCA.from_covariance(C) analyses a covariance or "
-            "correlation matrix"
+            "correlation matrix, and KernelPCA(kernel='precomputed') distances D as -D**2 / 2"
         )
     weights = None if sample_weight is None else checked_weights(sample_weight, data.shape[0])
     run = None

@@ -177,8 +177,9 @@ def rotate(
         Varimax (Kaiser 1958) keeps components uncorrelated. Promax (Hendrickson & White 1964)
         lets them correlate, to approach a power of the varimax loadings.
     kaiser : bool, default=True
-        Whether varimax normalises the loadings of each column, so that columns with small loadings
-        count as much as others. The second step of promax, as in R, does not normalise them.
+        Whether varimax scales the loadings of each variable to length 1 while rotating, so that
+        variables with small loadings count as much as others. The second step of promax does not,
+        as in R.
     power : float, default=4
         Power of promax, above 1. Larger powers give smaller loadings and larger correlations.
         Varimax ignores it, with a warning.

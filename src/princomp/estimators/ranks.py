@@ -11,7 +11,7 @@ from princomp.core import TableSchema, attach_weights, checked_weights
 from princomp.engines import DistributedRows, ProgressCallback
 from princomp.errors import NotAvailableError
 from princomp.estimators.base import TableEstimator, refuse_reading_twice
-from princomp.io import PathLike, Rows
+from princomp.io import PathLike, Rows, files_of
 from princomp.summaries import SampleWeight
 
 
@@ -85,4 +85,5 @@ def rows_of_rank(X: object, sample_weight: SampleWeight, estimator: Any) -> engi
         return engines.RankInput(data, data.p, None, data.columns, origin)
     names = None if columns is None else tuple(map(str, columns))
     weights = checked_weights(sample_weight, data.shape[0])
-    return engines.RankInput(data, data.shape[1], weights, names, origin)
+    files = files_of(X)
+    return engines.RankInput(data, data.shape[1], weights, names, origin, files=files)

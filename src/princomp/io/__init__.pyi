@@ -103,6 +103,7 @@ from .readers.table_input import (
     as_texts as as_texts,
     file_column as file_column,
     file_rows as file_rows,
+    files_of as files_of,
     has_named_columns as has_named_columns,
     is_file as is_file,
     named_column as named_column,

@@ -161,15 +161,20 @@ def read_groups(groups: object, X: object, kept: NDArray[np.bool_]) -> Groups | 
     present = np.unique(codes[codes >= 0])
     if not len(present):
         raise ShapeError("no row has a group", place=place, hint="leave out groups")
-    combine = "combine some of them; metadata() correlates numbers with components"
     if len(present) > _MAX_GROUPS:
-        problem = f"{len(present)} groups are more than the {_MAX_GROUPS} that a figure can show"
-        raise ParameterError(problem, place=place, hint=combine)
-    if 2 * len(present) > len(codes) and _are_fractions([column.labels[i] for i in present]):
-        problem = (
-            f"groups are {len(present)} different numbers of {len(codes)} rows, not categories"
+        raise ParameterError(
+            f"{len(present)} groups are more than the {_MAX_GROUPS} that a figure can show",
+            place=place,
+            hint="combine some of them; metadata() correlates numbers with components",
         )
-        raise ParameterError(problem, place=place, hint=combine)
+    n_grouped = np.count_nonzero(codes >= 0)
+    if 2 * len(present) > n_grouped and _are_fractions([column.labels[i] for i in present]):
+        raise ParameterError(
+            f"groups has {len(present)} different numbers in {n_grouped} rows, not categories",
+            place=place,
+            hint="divide them into ranges, as pandas.cut does; metadata() correlates numbers with "
+            "components",
+        )
     new_codes = np.where(codes < 0, -1, np.searchsorted(present, codes))
     title = "" if column.name == "groups" else column.name
     # matplotlib leaves empty labels out of legends.

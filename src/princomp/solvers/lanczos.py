@@ -178,9 +178,9 @@ def lanczos(
         any vector has a residual that small. ``tol`` by default.
     trace : float, optional
         Sum of all eigenvalues.
-    definite : bool
+    definite : bool, default=True
         Whether no eigenvalue is negative. Then, if the other eigenvalues add up to less than the
-        last one wanted, no larger one can be missing.
+        last one wanted, no larger one can be missing. Otherwise, ``trace`` only checks products.
     abandon : callable, optional
         Called with the forecast of further products and the number so far; returns true to end the
         search.

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from princomp import read_table
 from princomp.errors import InputNotFoundError, ParameterError
+from princomp.io import files_of
 from princomp.io.readers.files import open_files
 from princomp.io.readers.wildcards import expand_patterns
 
@@ -95,6 +97,22 @@ def test_a_folder_may_hold_zarr_stores_and_links_to_folders(folder):
     (folder / "v").mkdir()
     (folder / "v" / "link").symlink_to("../sub")
     assert names(expand_patterns(["v"])) == ["v/link/part3.csv"]
+
+
+def test_a_folder_to_which_a_link_leads_is_read_once(folder):
+    (folder / "loop" / "in").mkdir(parents=True)
+    (folder / "loop" / "a.csv").touch()
+    (folder / "loop" / "in" / "up").symlink_to("../../loop")
+    assert names(expand_patterns(["loop"])) == ["loop/a.csv"]
+
+
+def test_files_of_a_table_are_known_by_any_name_with_their_parts(folder):
+    (folder / "s.h5").touch()
+    (folder / "link.h5").symlink_to("s.h5")
+    for name in ("./s.h5::x", folder / "s.h5::x", ["link.h5::x"], read_table("s.h5::x")):
+        assert files_of(name) == files_of("s.h5::x")
+    assert files_of("s.h5::y") != files_of("s.h5::x")
+    assert files_of([[1.0, 2.0]]) == files_of(list) == ()
 
 
 def test_a_folder_without_tables_or_with_several_kinds_is_refused(folder):

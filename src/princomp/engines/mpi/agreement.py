@@ -8,7 +8,6 @@ the same one.
 from __future__ import annotations
 
 import hashlib
-import os
 import pickle
 import platform
 from collections import defaultdict
@@ -79,7 +78,10 @@ def _picklable(error: BaseException) -> BaseException:
 
 
 class RankInput(NamedTuple):
-    """The rows of this rank and their properties; ``data`` is None where it has no rows."""
+    """The rows of this rank and their properties; ``data`` is None where it has no rows.
+
+    ``files`` has the files that they are read from, and the part in each.
+    """
 
     data: Any
     p: int | None = None
@@ -87,6 +89,7 @@ class RankInput(NamedTuple):
     columns: tuple[str, ...] | None = None
     origin: Origin | None = None
     memory: int | None = None
+    files: tuple[tuple[FileState, str], ...] = ()
 
 
 class RankRecord(NamedTuple):
@@ -105,7 +108,7 @@ class RankRecord(NamedTuple):
     memory_was_set: bool
     host: str
     processors: frozenset[int]
-    files: tuple[FileState, ...]
+    files: tuple[tuple[FileState, str], ...]
 
     @classmethod
     def of(cls, own: RankInput, settings: dict[str, Any]) -> RankRecord:
@@ -127,16 +130,8 @@ class RankRecord(NamedTuple):
             memory_was_set=own.memory is not None,
             host=platform.node(),
             processors=processors(),
-            files=_files_of(own),
+            files=own.files,
         )
-
-
-def _files_of(own: RankInput) -> tuple[FileState, ...]:
-    """The files that this rank reads."""
-    if isinstance(own.data, Source):
-        return own.data.current_states()
-    file = None if own.origin is None else own.origin.file
-    return (FileState.of(file),) if file is not None and os.path.isfile(file) else ()
 
 
 class Agreement(NamedTuple):
@@ -262,15 +257,16 @@ def _check_columns(known: list[tuple[int, RankRecord]]) -> None:
 
 def _check_files(records: list[RankRecord]) -> None:
     """Refuse a file that several ranks read."""
-    seen: dict[FileState, int] = {}
+    seen: dict[tuple[FileState, str], int] = {}
     for rank, record in enumerate(records):
-        for file in record.files:
-            if (first := seen.setdefault(file, rank)) != rank:
+        for part in record.files:
+            if (first := seen.setdefault(part, rank)) != rank:
+                file = part[0].file
                 raise ParameterError(
-                    f"rank {rank} reads the same file as rank {first} ({file.file}), so its rows "
-                    "would count twice",
-                    place={"rank": rank, "file": file.file},
-                    hint="give each rank files of its own, or its part of the rows",
+                    f"rank {rank} reads the same file as rank {first} ({file}), so its rows would "
+                    "count twice",
+                    place={"rank": rank, "file": file},
+                    hint="give each rank files of its own, or its part of the rows as an array",
                 )
 
 

@@ -156,10 +156,10 @@ def _fit_names(
             names = names[:-1]
     if len(names) == 1 and width > 1 and 2 * width_count > len(rows):
         line = next(lines[i] for i in range(count, len(cells)) if len(cells[i]) == width)
-        # Such as "x" "y", as R writes names between spaces; the commas are in the rows.
-        marks = {";": ";", "\t": "\t", "|": "|", " ": '"'}
-        other = next((mark for mark, sign in marks.items() if sign in names[0]), None)
-        advice = f" If {other!r} separates its names, give sep={other!r}." if other else ""
+        # Quotes suggest spaces: R writes "x" "y", and the commas are in the rows.
+        suggested = {";": ";", "\t": "\t", "|": "|", '"': " "}
+        sep = next((suggested[mark] for mark in suggested if mark in names[0]), None)
+        advice = f" If {sep!r} separates the names, give sep={sep!r}." if sep else ""
         raise title_error(dialect, lines[0], line, width, more_advice=advice)
     return names
 

@@ -33,11 +33,9 @@ def separator_note(names: Sequence[str]) -> tuple[WarningNote, ...]:
     """Note on a frame of one column whose name seems to be the names of several."""
     if len(names) != 1:
         return ()
-    marks = (mark for mark in _SEPARATORS if names[0].count(mark) >= _FEWEST_SEPARATORS)
-    return tuple(
-        WarningNote(
-            f"the only column is called {names[0]!r}: if {mark!r} separates columns, read the "
-            f"file with this separator, as in pandas.read_csv(path, sep={mark!r})"
-        )
-        for mark in marks
-    )
+    mark = max(_SEPARATORS, key=names[0].count)
+    if names[0].count(mark) < _FEWEST_SEPARATORS:
+        return ()
+    problem = f"the only column is called {names[0]!r}: if {mark!r} separates columns, read the "
+    remedy = f"file with this separator, as in pandas.read_csv(path, sep={mark!r})"
+    return (WarningNote(problem + remedy),)

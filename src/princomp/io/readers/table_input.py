@@ -34,7 +34,7 @@ from princomp.io.readers.memory import Rows, in_memory
 from princomp.io.readers.number_text import MISSING, is_true_or_false
 from princomp.io.readers.read_options import DETECT, ReadOptions
 from princomp.io.readers.reader_errors import file_error, import_optional
-from princomp.io.readers.source import Source, TableSource
+from princomp.io.readers.source import FileState, Source, TableSource
 from princomp.io.readers.wildcards import expand_patterns
 
 
@@ -196,6 +196,15 @@ def is_file(X: object) -> bool:
     return isinstance(X, TableInput) or (
         bool(paths) and all(isinstance(path, str | os.PathLike) for path in paths)
     )
+
+
+def files_of(X: object) -> tuple[tuple[FileState, str], ...]:
+    """The files that a table is read from, each with the name of the part in it, if any."""
+    if not is_file(X) or is_frame(X := getattr(X, "table", X)):
+        return ()
+    paths: Any = X if isinstance(X, list | tuple) else [X]
+    parts = (split_inside(path) for path in expand_patterns(paths))
+    return tuple((FileState.of(os.path.realpath(file)), inside or "") for file, inside in parts)
 
 
 def rows_of(X: object, *, columns: list[str] | None = None, na: tuple[str, ...] = ()) -> Rows:

@@ -98,8 +98,8 @@ def _matches(name: str) -> list[Path]:
     matches = glob.glob(path, recursive=True) if is_pattern else [path]
     folders = [match for match in matches if _is_folder_of_tables(match)]
     if is_pattern and len(folders) < len(matches):
-        # Of folders among files, those are meant that are named like a table, as Spark names them,
-        # unless the pattern also matches files in them.
+        # A pattern that also matches files stands for those folders only that have the ending of a
+        # table, such as Spark's, and in which it matches no file.
         parents = {str(parent) for match in matches for parent in Path(match).parents}
         folders = [folder for folder in folders if ending_of(folder) and folder not in parents]
     found = [match for match in matches if not _is_folder_of_tables(match)]
@@ -116,9 +116,14 @@ def _is_folder_of_tables(path: str) -> bool:
 
 def _tables_in(folder: str) -> list[str]:
     """Return the tables in a folder and its subfolders, which all have the same ending."""
-    found = defaultdict[str, list[str]](list)
+    found, seen = defaultdict[str, list[str]](list), set[str]()
     with reading(Path(folder), "a folder of tables"):
         for parent, folders, files in os.walk(folder, onerror=_raise, followlinks=True):
+            real_path = os.path.realpath(parent)
+            if real_path in seen:  # a link leads to it
+                folders.clear()
+                continue
+            seen.add(real_path)
             stores = [name for name in folders if ending_of(name) == ".zarr"]
             folders[:] = [name for name in folders if name[0] not in "._" and name not in stores]
             for name in [*files, *stores]:
@@ -128,8 +133,9 @@ def _tables_in(folder: str) -> list[str]:
         problem, known = "is a folder without tables", ", ".join(ENDINGS)
         raise file_error(InputNotFoundError, folder, problem, f"Known endings are {known}.")
     if len(found) > 1:
-        kinds = " and ".join(f"{len(names):,} {ending}" for ending, names in found.items())
-        pattern = f"{glob.escape(folder)}/**/*{next(iter(found))}"
+        most = sorted(found, key=lambda ending: -len(found[ending]))
+        kinds = " and ".join(f"{len(found[ending]):,} {ending}" for ending in most)
+        pattern = f"{glob.escape(folder)}/**/*{most[0]}"
         problem = f"is a folder with tables of several kinds: {kinds}"
         raise file_error(ParameterError, folder, problem, f"Name those to use, as in '{pattern}'.")
     return next(iter(found.values()))
